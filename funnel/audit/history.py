@@ -242,7 +242,7 @@ def _released(private: Path, entries: Sequence[ReleaseEntry], made: Sequence[str
     if gone:
         return _finding("history-released", "not checked", f"taken away, or never visible: {some(gone, _MOST_NAMED)}")
     if others:
-        told = f"published in another folder, which has an audit of its own: {some(others, _MOST_NAMED)}"
+        told = f"by their plans published in another folder, which has an audit of its own: {some(others, _MOST_NAMED)}"
         return _finding("history-released", "not checked", told)
     return _finding("history-released", "passed", counted(known, "release"))
 

@@ -44,7 +44,7 @@ class CountsFile:
     """Rows [s, x_1, …, x_k, count]: only cells where the count is positive.
 
     `secret` and `blocks` give the codes their meaning. `private`: the counts are noisy ones. `locked`: records of each
-    value of each block on the night when the lock was made, None where no lock holds or nobody knows.
+    value of each block when a lock's protocol was made, None where no lock holds or nobody knows.
     """
 
     format: Literal["funnel-counts/1"]

@@ -155,8 +155,8 @@ class Pinned:
 
     @property
     def records(self) -> list[IntArray] | None:
-        """How many records each value of each block had on the lock's night; None where nobody knows."""
-        known = self.reference
+        """How many records each value of each block had when the protocol was made; None where nobody knows."""
+        known = self.reference if self.lock.fixed is None else None
         return None if known is None else [known.table(j).sum(axis=0) for j in range(len(known.blocks))]
 
 

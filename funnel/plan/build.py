@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Literal
 
@@ -252,4 +253,4 @@ def _write(policy: Policy, names: Names) -> Write:
 def _publish(policy: Policy) -> Publish:
     also = policy.release.also
     beside = () if also is None else (also.table, also.old)
-    return Publish(str(policy.to), str(policy.private), *beside)
+    return Publish(os.path.realpath(policy.to), os.path.realpath(policy.private), *beside)

@@ -253,6 +253,22 @@ def test_a_new_lock_with_the_room_of_the_old_one_has_it(command, folder):
     assert yaml.safe_load((folder / "policy.lock.yaml").read_text())["room"] == 0.2
 
 
+def test_a_kept_lock_promises_the_minimum_of_the_night_when_its_protocol_was_made(command, folder):
+    """As a lock does on any night: of a value that few have by now the protocol tells no more than then."""
+    few = [(s, x, 2 if x == "c" else rows) for s, x, rows in MONDAY]
+    policy = write_policy(folder, **BASE)
+    assert command("lock", policy, "--room", "0.5").code == 0
+    people(folder, few)
+    assert command("run", policy, "--locked").code == 0
+    policy = write_policy(folder, **BASE | {"privacy": {"notion": "lip", "epsilon": 0.6}})
+    assert command("lock", "--keep", policy).code == 0
+    assert command("run", policy, "--locked").code == 0
+    report = funnel.audit_release(folder / "releases" / "latest", folder / "private")
+    assert report.passed
+    (told,) = [one.detail for one in report.findings if one.claim == "minimum"]
+    assert told == "the counts that the protocol was made from are not kept with this release"
+
+
 def test_a_kept_lock_says_when_its_protocol_was_fixed(command, folder, monkeypatch):
     """Totals stay as they were on that night, which may be long before: not on the night it was kept."""
     policy = write_policy(folder, **BASE | {"mechanism": "invariant"})
@@ -611,6 +627,8 @@ def test_weights_of_another_night_are_no_shares_of_tonights(folder):
     assert known != narrowed(made.joint, protocols, made.policy.estimate.minimum, shown=True)
     page = json.loads((Path(made.release).parents[1] / "private" / Path(made.release).name / "report.json").read_text())
     assert page["evidence"]["narrowed"] == asdict(known)
+    shown = " ".join((Path(made.release) / "report.html").read_text().split())
+    assert "how the released values were distributed for each s when the protocol was fixed." in shown
 
 
 def test_without_a_key_or_the_counts_of_that_night(folder):

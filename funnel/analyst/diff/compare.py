@@ -109,9 +109,16 @@ def compare(old: Side, new: Side) -> Difference:
 def _sensitive(old: Side, new: Side) -> Iterator[ChangedTerm]:
     before, after = old.terms["sensitive"], new.terms["sensitive"]
     if before != after:
-        yield _finding(
-            "sensitive", before, after, sensitive(*([folded(one) for one in s] for s in (before, after)))
-        )
+        judged = sensitive(*([folded(one) for one in s] for s in (before, after)))
+        yield _finding("sensitive", before, after, _present(judged, old, new))
+
+
+def _present(judged: Judged, old: Side, new: Side) -> Judged:
+    """A change of what nobody may lack: where records that do are left out, others are, too."""
+    verdict, why = judged
+    if verdict != "stronger" or "drop" not in [one.terms.get("source.missing") for one in (old, new)]:
+        return judged
+    return "incomparable", f"{why}; but other records lack a value and are left out, which shows as it is"
 
 
 _KNOWN_NOW: Judged = ("incomparable", "one more column is released, and who knows it is promised the bound, too")
@@ -157,7 +164,9 @@ def _cells(old: Side, new: Side) -> Iterator[ChangedTerm]:
         inside = {folded(one["name"]) for side in (old, new) for block in side.terms["public"] for one in block
                   if one["name"] == name for one in one.get("columns", ())}  # fmt: skip
         if inside & stay:
-            why = "columns are told by cells and what fills those, or by their own values: neither is the finer"
+            both = inside <= _in_cells(old) & _in_cells(new)
+            shown = "other cells" if both else "cells and what fills those, or by their own values"
+            why = f"columns are told by {shown}: neither is the finer"
             yield ChangedTerm(f"public.{name}.cells", before.get(name), after.get(name), "incomparable", why)
     for name in before.keys() & after.keys():
         for key, judge in CELLS.items():
@@ -181,11 +190,13 @@ def _public(old: Side, new: Side) -> Iterator[ChangedTerm]:
             yield _finding(term, None, other, _KNOWN_NOW if any_known else come)
         elif other is None:
             gone: Judged = ("stronger", "it is not released any more")
-            yield _finding(term, one, None, _KNOWN_NO_MORE if any_known else gone)
+            yield _finding(term, one, None, _KNOWN_NO_MORE if any_known else _present(gone, old, new))
         elif old.whole and new.whole:
             told, tells = ({k: v for k, v in x.items() if k not in ("name", "unseen")} for x in (one, other))
             judged = attribute(*({**x, "rare": MERGED} if name in wide and x.get("rare", "other") == "other" else x
                                  for x, wide in ((told, _in_cells(old)), (tells, _in_cells(new)))))
+            if told.get("trim") != tells.get("trim"):
+                judged = _present(judged, old, new)
             if as_released and judged[0] != "unchanged":
                 judged = _KNOWN_OTHERWISE
             if told != tells:

@@ -173,6 +173,7 @@ def _terms(manifest: Manifest, wide: Mapping[str, Cells]) -> dict[str, Any]:
         "privacy.split": list(manifest.split),
         "draws.kind": manifest.draws.kind,
         "draws.key": manifest.draws.key_fingerprint,
+        **({"source.missing": "drop"} if manifest.absent and "missing" in manifest.absent.by else {}),
         "estimate.minimum": manifest.estimate.minimum,
         "estimate.kind": manifest.estimate.kind,
         "estimate.beliefs": manifest.estimate.beliefs,

@@ -169,6 +169,8 @@ def _groups(old: Terms, new: Terms) -> Judged:
     if any(one[1:] != other[1:] for name, one, other in zip(names, before, after, strict=True) if name in named):
         return "incomparable", "other levels above the groups"
     pairs = [(one[0], other[0]) for one, other in zip(before, after, strict=True)]
+    if all(one == other for one, other in pairs):
+        return "unchanged", ""
     finer, coarser = (len({one[place] for one in pairs}) == len(set(pairs)) for place in (1, 0))
     if finer == coarser:
         return "incomparable", "other groups of values, or other names of groups, which a value may have, too"

@@ -107,7 +107,7 @@ def minimum(opened: Opened) -> str | Unchecked:
     numbers = [joint.of_axis(axis).tolist() for axis in axes]
     if opened.manifest.locked and not reads and opened.counts.private is None:
         if opened.counts.locked is None:
-            return Unchecked("the counts that the lock was made from are not kept with this release")
+            return Unchecked("the counts that the protocol was made from are not kept with this release")
         numbers = [[*one] for one in opened.counts.locked]
         agree(COUNTS, [("values under the lock", joint.shape[1:], tuple(map(len, numbers)))])
     for axis, found in zip(axes, map(min, numbers), strict=True):

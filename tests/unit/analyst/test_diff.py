@@ -29,7 +29,7 @@ from tests.support.strategies import joints, protocols
 BASE = {
     "version": 1,
     "name": "people",
-    "source": {"table": "t.csv", "entity": "id", "missing": "drop", "filter": "age > 17"},
+    "source": {"table": "t.csv", "entity": "id", "filter": "age > 17"},
     "estimate": {"minimum": 20},
     "sensitive": ["s"],
     "public": ["x", {"name": "age", "bins": [0, 20, 40]}, {"name": "town", "top": 10}],
@@ -100,6 +100,7 @@ def within(changes: dict) -> dict:
     return {"name": "w", "columns": [{"name": "x"} | changes, "y"], "cells": 10}
 
 
+DROP = {"source": {"missing": "drop"}}
 NORTH = {"name": "x", "groups": {"North": ["Oslo", "Bergen"]}}
 CASES = {
     "larger epsilon": ({}, {"privacy": {"epsilon": 2.0}}, "weaker", {"privacy.epsilon"}),
@@ -173,10 +174,11 @@ CASES = {
     "secret added": ({}, {"sensitive": ["s", "t"]}, "stronger", {"sensitive"}),
     "another secret": ({}, {"sensitive": ["t"]}, "incomparable", {"sensitive"}),
     "smaller groups": ({}, {"estimate": {"minimum": 5}}, "weaker", {"estimate.minimum"}),
-    "missing as a category": ({}, {"source": {"missing": "category"}}, "incomparable", {"source.missing"}),
-    "missing as a category, not an error": ({"source": {"missing": "error"}}, {"source": {"missing": "category"}},
-                                            "weaker", {"source.missing"}),
-    "missing as an error": ({}, {"source": {"missing": "error"}}, "stronger", {"source.missing"}),
+    "missing as a category": (DROP, {"source": {"missing": "category"}}, "incomparable", {"source.missing"}),
+    "missing as a category, not an error": ({}, {"source": {"missing": "category"}}, "weaker", {"source.missing"}),
+    "missing as an error": (DROP, {}, "stronger", {"source.missing"}),
+    "rare groups released": (public(NORTH), public(NORTH | {"rare": "other"}), "weaker", {"public.x"}),
+    "blanks of groups left out": (public(NORTH), public(NORTH | {"trim": True}), "stronger", {"public.x"}),
     "another filter": ({}, {"source": {"filter": "age > 20"}}, "incomparable", {"source.filter"}),
     "several rows each": ({"draws": {"kind": "fresh", "key": None}},
                           {"draws": {"kind": "fresh", "key": None}, "source": {"entity": None}}, "weaker",
@@ -307,6 +309,23 @@ def test_coarser_values_may_tell_rare_ones_apart_that_were_one(fine, coarse):
     old, new = (side(**public({"name": "x"} | one)) for one in (fine, coarse))
     assert compare(old, new).verdict == "incomparable"
     assert compare(new, old).verdict == "weaker"
+
+
+@pytest.mark.parametrize(
+    "changes", [{"sensitive": ["s", "t"]}, public(*BASE["public"][1:]),
+                public({"name": "x", "trim": True}, *BASE["public"][1:])]
+)  # fmt: skip
+def test_where_who_lacks_a_value_is_left_out_less_is_told_of_others_and_not_of_them(changes):
+    """That somebody is absent shows as it is: a text of blanks is missing, and so may be a value of the new secret."""
+    for missing, verdict in (("error", "stronger"), ("category", "stronger"), ("drop", "incomparable")):
+        kept = {"source": {"missing": missing}}
+        assert compare(side(**kept), side(**kept, **changes)).verdict == verdict
+        assert compare(side(**kept, **changes), side(**kept)).verdict == "weaker"
+
+
+def test_another_name_of_a_wide_block_makes_other_cells():
+    told = compare(side(**public(wide("w", 50))), side(**public(wide("v", 50)))).text()
+    assert "columns are told by other cells: neither is the finer" in told
 
 
 def test_rare_numbers_of_a_larger_minimum_may_be_told_apart_that_were_one():
