@@ -163,10 +163,11 @@ def _cast(column: str, kind: str, *, texts: bool) -> str:
     """
     codes = f"regexp_matches({column}, {literal(_CODES)})"
     usual = f"{column} >= '1' AND {column} < ':' OR starts_with({column}, '0.') OR starts_with({column}, '-')"
+    ends = " OR ".join(f"suffix({column}, {literal(blank)})" for blank in " \t")
     whole = f"CAST(TRY_CAST({column} AS BIGINT) AS VARCHAR) = {column}"
     cut = {
         "BIGINT": f"{whole} OR (regexp_full_match({column}, {literal(_WHOLE)}) AND NOT {codes})",
-        "DOUBLE": f"NOT contains({column}, '_') AND ({usual}) OR NOT {codes}",
+        "DOUBLE": f"NOT ({ends}) AND (NOT contains({column}, '_') AND ({usual}) OR NOT {codes})",
         "DATE": f"regexp_full_match({column}, {literal(_DAY)})",
     }.get(kind)
     value = f"CASE WHEN {cut} THEN {column} END" if texts and cut else column

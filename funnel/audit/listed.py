@@ -93,9 +93,13 @@ def elsewhere(private: Path, gone: Collection[str], made: Collection[str]) -> li
 
 
 def _folder_of(private: Path, release: str) -> str | None:
-    """Where a release was to be published, as its policy has it; None where its plan is not to be read."""
+    """Where a release was to be published, as one goes there from the private folder; None where its plan is not read.
+
+    That way is the same one where both were moved, or have other names to whoever asks.
+    """
     try:
-        return str(json.loads(content(private / release / PLAN))["steps"][-1]["to"])
+        step = json.loads(content(private / release / PLAN))["steps"][-1]
+        return os.path.relpath(str(step["to"]), str(step["private"]))
     except (Broken, ValueError, LookupError, TypeError):
         return None
 

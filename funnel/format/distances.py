@@ -27,10 +27,10 @@ class ColumnAccuracy:
 
 @dataclass(frozen=True)
 class BlockDistances:
-    """A wide block. `release` and `at_zero` hold the expected distance of every two columns' joint distribution.
+    """A wide block. `release` and `at_zero` hold how far every two columns' expected joint distribution is off.
 
-    That is half the sum of absolute differences, in shares of records, numbers coded by `quantiles`; of a column by
-    itself on the diagonal.
+    A single release is further off as a rule. That is half the sum of absolute differences, in shares of records,
+    numbers coded by `quantiles`; of a column by itself on the diagonal.
     """
 
     name: Text

@@ -285,8 +285,8 @@ class Audit:
 class Publish:
     """Make the release visible, whole, in the published folder; then the table in a database where one is named.
 
-    Both folders by the names that they have wherever one stands. `old` is what becomes of the table that stands there,
-    None where no database is named.
+    Both folders by the names that they have whatever folder a run is asked from. `old` is what becomes of the table
+    that stands there, None where no database is named.
     """
 
     title: ClassVar[str] = "publish"

@@ -86,7 +86,7 @@ def near_map(say: Tongue, columns: Sequence[str], distances: Sequence[Sequence[f
                     f"{row}, {column}: " + say.figure(f"{100 * one:.2f}%"))
               for one, column in zip(line, grid.columns, strict=True)]
              for row, line in zip(grid.rows, distances, strict=True)]  # fmt: skip
-    return _heatmap(grid, cells, say("How far each two columns are from those of the table"))
+    return _heatmap(grid, cells, say("How far each two columns are on average from those of the table"))
 
 
 def cells(say: Tongue, block: dict[str, Any]) -> Markup:

@@ -287,23 +287,28 @@ def test_a_ledger_that_assumes_less_than_it_does_fails(night: Folder) -> None:
     assert {"ledger-identity", "ledger-entry"} <= night.audited()
 
 
-@pytest.mark.parametrize("whose", ["people's", "nobody's"])
+@pytest.mark.parametrize("whose", ["people's", "nobody's", "another key's"])
 def test_a_hash_of_all_rows_that_the_rest_of_a_digest_gives_the_lie_fails(night: Folder, whose: str) -> None:
-    """Rows with other values, said to be those of the night before: by sample, and by counts where there is none."""
-    fresh: dict[str, Any] = {} if whose == "people's" else {"draws": {"kind": "fresh"}}
+    """Rows with other values, said to be those of the night before: by sample, and by counts where there is none.
+
+    By another key no hash is the same.
+    """
+    fresh: dict[str, Any] = {"draws": {"kind": "fresh"}} if whose == "nobody's" else {}
+    changes = {"key": "0" * 16} if whose == "another key's" else {}
     people = everybody()
     night(people, **fresh)
     night([(s, "0" if i % 5 == 0 else x) for i, (s, x) in enumerate(people)], **fresh)
     private = night.path / "private"
     lines = lines_of(private)
     first, second = ({"kept": private / one["entry"]["release"], **one["entry"]["identity"]} for one in lines)
-    edit(second["kept"] / "people.json", lambda file: file.update(content=first["content"]))
+    edit(second["kept"] / "people.json", lambda file: file.update(content=first["content"], **changes))
     told = sha((second["kept"] / "people.json").read_bytes())
     lines[-1]["entry"]["identity"] |= {"content": first["content"], "people_sha256": told, "assumes": []}
     rechain(private, lines)
     seal([Forged(night.path / "releases" / one["kept"].name, one["kept"]) for one in (first, second)])
     report = funnel.audit_release(night.path / "releases" / second["kept"].name, private)
-    assert "its hash says that all rows are those of" in detail(report, "ledger-identity")
+    said = "its hash of all rows is that of" if changes else "its hash says that all rows are those of"
+    assert said in detail(report, "ledger-identity")
 
 
 def test_an_audit_with_the_table_says_what_of_a_digest_it_compared(night: Folder) -> None:
@@ -314,6 +319,9 @@ def test_an_audit_with_the_table_says_what_of_a_digest_it_compared(night: Folder
         release = night(everybody(), name=f"p{len(said)}", accept="unbounded", **terms).json["release"]
         found = funnel.audit_release(release, private, table=table)
         assert found.passed and detail(found, "source-counts").endswith(said), found.text()
+    (private / "people.key").write_text("0" * 64)
+    found = funnel.audit_release(release, private, table=table)
+    assert found.passed and "; of the digest of people columns and numbers alone" in detail(found, "source-counts")
 
 
 def test_the_key_of_digests_is_private_and_its_own(night: Folder) -> None:

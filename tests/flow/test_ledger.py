@@ -214,24 +214,28 @@ def test_the_ledger_is_not_said_to_be_broken_where_a_release_is_another_one_s(ni
 def test_a_folder_is_the_same_one_wherever_a_run_is_asked_from(tmp_path, key, monkeypatch):
     """A release that is gone was not published elsewhere; one of another policy, by the same words, was."""
     monkeypatch.setenv("FUNNEL_KEY", key)
-    names = ("one", "two")
-    people(tmp_path, MONDAY)
+    names, root = ("one", "two"), tmp_path / "here"
     for name in names:
-        (tmp_path / name).mkdir()
+        (root / name).mkdir(parents=True)
         changes: dict[str, Any] = {"name": name, "release__to": "rel", "release__private": "../private"}
-        write_policy(tmp_path / name, **SMALL | FRESH | changes | {"source": {"table": "../people.parquet"}})
-        monkeypatch.chdir(tmp_path / name)
+        write_policy(root / name, **SMALL | FRESH | changes | {"source": {"table": "../people.parquet"}})
+    people(root, MONDAY)
+    for name in names:
+        monkeypatch.chdir(root / name)
         funnel.run("policy.yaml")
     for name in names:
-        found = funnel.audit_history(tmp_path / name / "rel", tmp_path / "private")
+        found = funnel.audit_history(root / name / "rel", root / "private")
         assert found.passed, found.text()
-    (first,) = (tmp_path / "two" / "rel").glob("2*")
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(root)
     funnel.run("two/policy.yaml")
-    shutil.rmtree(first)
-    missing = funnel.audit_history(tmp_path / "two" / "rel", tmp_path / "private")
-    assert [one.claim for one in missing.failed] == ["history-released"]
-    assert first.name in missing.text()
+    monkeypatch.chdir(tmp_path)
+    root = root.rename(tmp_path / "there")
+    funnel.run(root / "two" / "policy.yaml")
+    for gone in sorted((root / "two" / "rel").glob("2*"))[:2]:
+        shutil.rmtree(gone)
+        missing = funnel.audit_history(root / "two" / "rel", root / "private")
+        assert [one.claim for one in missing.failed] == ["history-released"]
+        assert gone.name in missing.text()
 
 
 def test_releases_in_another_folder_are_not_said_to_be_gone(night, tmp_path):

@@ -143,7 +143,7 @@ def test_the_git_check_knows_what_will_be_committed_whatever_its_name(shell, tmp
     assert shell(NIGHTLY / "pre-commit", FUNNEL_ALLOW="1").returncode == 0
 
 
-@pytest.mark.parametrize("name", ["g.csv", "Our grüppen.TXT"])
+@pytest.mark.parametrize("name", ["g.csv", "Our grüppen.TXT", 'the "groups" '])
 def test_the_git_check_reads_the_groups_that_a_policy_names(shell, tmp_path, name):
     """A file of them is part of the policy: other groups are another release, and a comment beside them is none."""
     work = tmp_path / "work"

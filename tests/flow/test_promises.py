@@ -17,7 +17,7 @@ from funnel import api
 from funnel.audit.kernel.check import unbounded, verdict
 from funnel.audit.kernel.opened import Opened
 from funnel.ledger.journal import Journal
-from tests.support.audited import failures
+from tests.support.audited import detail, failures
 from tests.support.kernel import check
 from tests.support.ledger import rechained
 from tests.support.policies import write_policy
@@ -373,6 +373,11 @@ def test_a_ledger_that_lies_about_another_policys_promise_fails(folder: Path) ->
         assert claim in failures(funnel.audit_release(made.release, private))
     rechained(private, whole)
     assert failures(funnel.audit_release(made.release, private)) == set()
+    last, (one, *others) = run(folder, wide, budget=5.0), Journal(private).releases()
+    lost = [replace(each, promises=tuple(own for own in each.promises if own.policy != "first")) for each in others]
+    rechained(private, [one, *lost])  # that of a release in between nobody audits where it was taken away
+    found = funnel.audit_release(last.release, private)
+    assert "a promise that an entry before has is forgotten" in detail(found, "ledger-promises")
 
 
 def test_a_lower_budget_than_was_told_is_refused_before_anything_is_counted(command, folder: Path) -> None:

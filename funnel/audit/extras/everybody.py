@@ -23,7 +23,7 @@ TITLE = (
     " the counts"
 )
 PRIVATE = True
-_NEVER, _UNCOUNTED = "no release before did", "of earlier releases that did, nobody counted those who are absent"
+_NEVER, _UNCOUNTED = "no release before did", "those whom releases before left out are not counted with it"
 _NOBODY = "that there are none is the ledger's word, by which a bound is stated of all releases together"
 
 
@@ -51,7 +51,7 @@ def check(opened: Release) -> str | Unchecked:
 
 
 def _before(opened: Release) -> str:
-    """What the ledger says of those whom earlier releases left out; nothing while it does not hold the release."""
+    """Whether the ledger tells of any whom earlier releases left out; nothing while it does not hold the release."""
     if opened.staged:
         return ""
     *before, _ = opened.entries

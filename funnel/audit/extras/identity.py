@@ -76,6 +76,9 @@ def _same(own: Night, night: Night, *, locked_alike: bool) -> None:
     one, other = own.digest, night.digest
     if one is None or other is None:
         return
+    if one.key != other.key:
+        what = f"its hash of all rows is that of {night.release}, and it was made with another key"
+        raise Broken(people.NAME, what, other.key, one.key)
     alike = [mine for mine in own.drawn for then in night.drawn
              if (mine.columns, mine.base, mine.meaning) == (then.columns, then.base, then.meaning)]  # fmt: skip
     names = [name for mine in alike for name in mine.columns]
@@ -85,7 +88,7 @@ def _same(own: Night, night: Night, *, locked_alike: bool) -> None:
         left = any(each.present is not None and each.present.unseen for each in (own, night))
         whole = len(alike) == len(own.drawn) == len(night.drawn) and own.secret == night.secret
         pairs += [(name, night.count(name), own.count(name)) for name in names if whole and locked_alike and not left]
-    elif one.key == other.key:
+    else:
         both = Shared(own, night, (one, other))
         kept = both.secret_kept()
         pairs += [("people", [len(both)] * 2, both.sizes), ("secrets", True, kept is None or bool(kept.all()))]

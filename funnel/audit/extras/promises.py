@@ -24,6 +24,9 @@ def check(opened: Release) -> str:
     *before, entry = opened.entries
     old = before[-1].promises if before else ()
     _same_promises(opened, old)
+    made = {one.name for earlier in before for one in earlier.promises} - {one.name for one in entry.promises}
+    if made:
+        raise Broken(NAME, "a promise that an entry before has is forgotten", sorted(made)[0], None)
     for one in entry.promises:
         figures = [one.together.measured, *figures_before(before, one)]
         largest = None if None in figures else max(figure for figure in figures if figure is not None)

@@ -230,14 +230,17 @@ def kinds(text: str) -> dict[str, str]:
     return {line.split()[1]: line.split()[2] for line in told if line.startswith("#   ")}
 
 
-WRITTEN = ["7", " 7", "-7", "007", "+5", "7_0", "1e3", "0x10", "0b1", "-007", "1_000.5", "01.5", ".5", "5.", "NaN",
-           "9223372036854775808", "1e400", "1 000", "true"]  # fmt: skip
-"""What a column may hold beside 1 and 2."""
+WRITTEN = [
+    "7", " 7", "7 ", "4.5 ", "4.5\t", " 4.5", "-7", "007", "+5", "7_0", "1e3", "0x10", "0b1", "-007", "1_000.5", "01.5",
+    ".5", "5.", "NaN", "9223372036854775808", "1e400", "1 000", "true",
+]  # fmt: skip
+"""What a column may hold beside numbers."""
 
 
-def test_the_type_of_a_csvs_column_is_the_one_that_its_policy_reads(tmp_path):
+@pytest.mark.parametrize("usual", [1, 1.5])
+def test_the_type_of_a_csvs_column_is_the_one_that_its_policy_reads(tmp_path, usual):
     names = [f"c{place}" for place in range(len(WRITTEN))]
-    rows = [[["a1", "b2"][i % 2], *(str(1 + i % 4) for _ in WRITTEN)] for i in range(60)]
+    rows = [[["a1", "b2"][i % 2], *(str(usual + i % 4) for _ in WRITTEN)] for i in range(60)]
     rows += [["a1", *WRITTEN] for _ in range(20)]
     (tmp_path / "t.csv").write_text("\n".join(map(",".join, [["x", *names], *rows])))
     with open_engine(find(tmp_path / "t.csv")) as engine:
