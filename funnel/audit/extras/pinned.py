@@ -29,7 +29,7 @@ def check(opened: Release) -> str | Unchecked:
     wide = _hash(as_json(opened.partitioned)) if opened.partitioned else None
     agree(NAME, [("protocol", own, facts.get("protocol")), ("made", stated.made, facts.get("made")),
                  ("fixed", stated.fixed, facts.get("fixed")), ("cells", wide, facts.get("cells"))])  # fmt: skip
-    if (locked := opened.counts.locked) is not None and stated.fixed is None:
+    if (locked := opened.counts.locked) is not None and stated.fixed is None and not private:
         agree(NAME, [("rows", facts.get("rows"), sum(one)) for one in locked])
     if private:
         cells, true, noise = noisy(private)
