@@ -36,6 +36,8 @@ _WRITTEN: tuple[tuple[str, re.Pattern[str], Callable[[str], Hashable]], ...] = (
 )
 """How whole numbers, numbers and dates are told."""
 _SHOWN = 8
+_LARGE = 1e60
+"""Numbers beyond this, and beyond one over it, have no square that times a count is a float."""
 _Point = float | date
 
 
@@ -131,10 +133,17 @@ class Domain:
                 raise _refused(text, str(error).splitlines()[0], "Compare columns with values of their type.") from None
         *index, _, low, high, some_, all_ = told.values()
         low, high = (np.ma.filled(one, np.nan).astype(float) for one in (low, high))
+        if ((some_ > 0) & np.isnan(high)).any():
+            advice = "Leave that out, as in CASE WHEN hours > 0 THEN ln(hours) END."
+            raise _refused(text, "it is no number for some value", advice)
         if ((some_ > 0) & ((low != high) | (some_ < all_))).any():
             raise _cut(text, columns)
         if np.isinf(low).any():
             raise _refused(text, "it is infinite for some value", "Leave that out, as in 1 / nullif(hours, 0).")
+        sizes = np.abs(low[np.isfinite(low) & (low != 0)])
+        if ((sizes > _LARGE) | (sizes < 1 / _LARGE)).any():
+            said = f"it is beyond {_LARGE:g} for some value, or nearer to zero than {1 / _LARGE:g}"
+            raise _refused(text, said, "Multiply it by a number, and divide what is estimated by that.")
         found = np.full([self.shape[part] for part in parts], np.nan)
         found[tuple(np.asarray(one, np.int64) for one in index)] = low if index else low[0]  # of no column: one number
         return found

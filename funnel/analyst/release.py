@@ -111,11 +111,10 @@ def _share(confidence: float) -> float:
 def weights(data: Data) -> pa.Array:
     """Weights (rows,) of the table's rows, none below zero, of which the sum is the number of records.
 
-    The table's own where it has such a column, with that sum on average; one where released totals may be read as they
-    stand. Else rows that show
-    (y_1, …, y_k) count for the estimated number of records that are so over the number that say so. Those below zero
-    count as none, and the others are fitted to the totals of each block: these are right, and how blocks go together is
-    no longer free of bias, as it is in `estimate`.
+    The table's own where it has one such column, with that sum on average; one where released totals may be read as
+    they stand. Else rows that show (y_1, …, y_k) count for the estimated number of records that are so over the number
+    that say so. Those below zero count as none, and the others are fitted to the totals of each block: these are right,
+    and how blocks go together is no longer free of bias, as it is in `estimate`.
     Raises ReleaseError (question) where true totals do not follow from the released ones.
     """
     import pyarrow as pa
@@ -127,17 +126,19 @@ def weights(data: Data) -> pa.Array:
 
 
 def _wide(data: Data) -> FloatArray:
-    """The product of the table's own weights."""
-    table = data.table
+    """The table's own weights, where no more than one block has some."""
+    table, weighed = data.table, 0
     found = np.ones(table.num_rows)
     for block in data.blocks:
         names = [name for cells in block.cells for name in ("weight", f"{cells.name}_weight")]
         own = [name for name in names if name in table.column_names]
-        even = block.face is not None or _as_is(block.protocol) or (block.cells and _told_apart(block.protocol))
-        if not own and not even:
-            raise _impossible("the draws move its totals, and no weight of a row undoes that")
+        even = own or block.face is not None or _as_is(block.protocol) or (block.cells and _told_apart(block.protocol))
+        if not even:
+            raise _impossible("the draws move its totals, and no weight of its own undoes that")
         for name in own:
-            found = found * np.asarray(table.column(name), float)
+            found, weighed = found * np.asarray(table.column(name), float), weighed + 1
+    if weighed > 1:
+        raise _impossible("several blocks have a weight each for their own totals, and no product of these has all")
     return found
 
 

@@ -139,8 +139,10 @@ class _Query:
         self, group: tuple[int, ...], measure: Measure, confidence: float
     ) -> tuple[float | None, float | None, float | None, float | None, Flag | None]:
         tally, (above, *below) = self._of(group, [measure.above, *([] if measure.below is None else [measure.below])])
-        if not any(one.any() for one in below or [above]):
-            return (0.0, 0.0, 0.0, 0.0, "nothing fits") if not below else (None, None, None, None, "nothing fits")
+        if below and not below[0].any():
+            return None, None, None, None, "nothing fits"
+        if not below and not above.any():
+            return 0.0, 0.0, 0.0, 0.0, None if self._fits(group) else "nothing fits"
         over = tally.functional(above)
         if over is None:
             return None, None, None, None, "unknown"
@@ -156,6 +158,10 @@ class _Query:
         a, b = tally.total(over), tally.total(under)
         swing = tally.swing(over.c - a / b * under.c) if b > 0 else 0.0
         return ratio(a, b, spread, confidence, under.most, measure.span, swing)
+
+    def _fits(self, group: tuple[int, ...]) -> bool:
+        """Whether some value of the group is meant."""
+        return bool(self._whole(group, self.measures[0].above).any())
 
     def _of(self, group: tuple[int, ...], functions: Sequence[FloatArray]) -> tuple[Tally, list[FloatArray]]:
         """A tally, and functions of fine values as it takes them: those of the group, and zero elsewhere."""

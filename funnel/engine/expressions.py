@@ -100,8 +100,8 @@ def check_compared(text: str, schema: Mapping[str, str]) -> None:
                 own, (other, kind) = texts[0], others[0]
                 cast = f"CAST({own} AS {kind if kind.startswith(_AS_THEY_ARE) else 'DOUBLE'})"
                 raise ExpressionError(
-                    f"{own} is a text, which would be rounded to be compared with {other} ({kind}): write {cast} "
-                    "for what it says, or compare it with a text"
+                    f"{own} is a text, which would be rounded to be compared with {other} ({kind}): compare it "
+                    f"with a text, or write {cast} where all its texts can be read so"
                 )
             quoted = [sql for reads, sql, kind in sides if not (reads or kind != "VARCHAR" or _WHOLE.fullmatch(sql))]
             whole = [sql for reads, sql, kind in sides if reads and kind.endswith(("INT", "INTEGER"))]

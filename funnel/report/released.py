@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from funnel.data import AnyProtocol
+from funnel.data import AnyProtocol, Label
 from funnel.data.joint import FloatArray, IntArray
 from funnel.format.released import ReleasedFile
 from funnel.measure.recovery import Recovered, recovered
@@ -33,7 +34,7 @@ def block(t: Facts, index: int, released: ReleasedFile) -> dict[str, Any]:
     """What the report says of one block."""
     protocol = t.protocols[index]
     seen, found = _recovered(protocol, np.array(released.rows, np.int64)[:, [index, -1]])
-    totals = _told([label(value) for value in protocol.inputs.values], names(protocol), seen.tolist(), found)
+    totals = _told(protocol.inputs.values, protocol.told.values, seen.tolist(), found)
     return {
         "name": t.names[index],
         "columns": list(protocol.inputs.columns),
@@ -94,8 +95,13 @@ def _recovered(protocol: AnyProtocol, rows: IntArray) -> tuple[IntArray, Recover
     return seen, None if large else recovered(protocol, seen, int(rows[:, 1].sum()))
 
 
-def _told(inputs: list[str], outputs: list[str], seen: list[int], told: Recovered | None) -> dict[str, Any]:
-    """Totals as the content holds them: an entry for each estimate, one for each output in none, the rank."""
+def _told(
+    inputs: Sequence[Label], outputs: Sequence[Label], seen: list[int], told: Recovered | None
+) -> dict[str, Any]:
+    """Totals as the content holds them: an entry for each estimate, one for each output in none, the rank.
+
+    Several values may read alike: NULL and a text `(missing)`.
+    """
     count = dict(zip(outputs, seen, strict=True))
     groups = [] if told is None else [[inputs[x] for x in group] for group in told.members()]
     entries = []
@@ -104,12 +110,12 @@ def _told(inputs: list[str], outputs: list[str], seen: list[int], told: Recovere
             significant(float(told.count[place]), float(told.error[place])) if told else (0.0, 0.0)
         )
         entries.append(
-            {"values": group, "released": sum(count.get(value, 0) for value in group), "estimate": estimate,
-             "error": error}
+            {"values": [*map(label, group)], "released": sum(count.get(value, 0) for value in group),
+             "estimate": estimate, "error": error}
         )  # fmt: skip
     named = {value for group in groups for value in group}
     entries += [
-        {"values": [value], "released": released, "estimate": None, "error": None}
+        {"values": [label(value)], "released": released, "estimate": None, "error": None}
         for value, released in count.items()
         if value not in named
     ]

@@ -8,6 +8,7 @@ import json
 import shlex
 import subprocess
 import sys
+from contextlib import nullcontext
 from itertools import product
 from math import comb, sqrt
 from pathlib import Path
@@ -21,6 +22,7 @@ import pytest
 
 import funnel
 from funnel.analyst.figures import MEANING, ratio, total
+from funnel.analyst.release import weights
 from funnel.analyst.tabulate import Question, covariances, tabulate
 from funnel.cells.cells import Cells
 from funnel.cells.tree import Tree
@@ -299,7 +301,7 @@ def test_keys_are_known_without_error():
 def test_a_number_that_is_released_as_a_text_is_not_rounded_to_one():
     """To DuckDB the text 36.6 is 37 as a whole number; so are they released that are in floating point."""
     data = stub([block(Alphabet(("town",), (("36.6",), ("37",))), FAIR)], np.array([[0, 0, 6], [0, 1, 4]]))
-    with pytest.raises(funnel.ReleaseError, match=r"rounded .* 37 \(INTEGER\): write CAST\(town AS DOUBLE\)"):
+    with pytest.raises(funnel.ReleaseError, match=r"rounded .* 37 \(INTEGER\): compare it with a text, or write CAST"):
         tabulate(data, Question(where="town = 37"), 0.95)
     as_number, as_text = (
         tabulate(data, Question(where=f"{one} = {value}"), 0.95).figures[0].estimate
@@ -469,6 +471,35 @@ def test_releases_of_every_kind_answer_within_their_errors(people, name):
     assert weights.sum() == pytest.approx(4000, rel=0.05 if name == "wide" else 1e-9)
     weighted = weights[[town == "Oslo" for town in opened.table().column("town").to_pylist()]].sum()
     assert weighted == pytest.approx(count.estimate, abs=3 * count.standard_error + slack)
+
+
+@pytest.mark.parametrize(
+    ("mean", "said"), [("hours * 'NaN'::DOUBLE", "no number"), ("hours * 1e150", "beyond"), ("hours / 0.0", "infinite"),
+                       ("hours * 1e-165", "beyond .* or nearer to zero than 1e-60")]
+)  # fmt: skip
+def test_numbers_without_a_square_are_refused_in_true_words(people, mean, said):
+    opened = funnel.open_release(people("numbers", public=["town", "hours"]))
+    with pytest.raises(funnel.ReleaseError, match=f"it is {said}"):
+        opened.estimate(mean=mean)
+
+
+def test_a_sum_of_nothing_but_zeros_is_nothing_and_somebody_is_meant(people):
+    opened = funnel.open_release(people("numbers", public=["town", "hours"]))
+    asked = ("hours - hours", None), ("hours", "hours < 0")
+    zero, none = (opened.estimate(sum=text, where=where).figures[1] for text, where in asked)
+    assert (zero.estimate, zero.standard_error, zero.flag) == (0, 0, None)
+    assert none.flag == "nothing fits"
+
+
+def test_two_blocks_with_a_weight_each_have_no_weight_together():
+    """Where blocks go together, the mean of a product is not the product of the means."""
+    table = pa.table({"a_weight": [1.0, 2.0], "b_weight": [0.5, 1.0]})
+    blocks = [SimpleNamespace(cells=[SimpleNamespace(name=name)], face=None) for name in "ab"]
+    for shown, kept in ((blocks[:1], [1.0, 2.0]), (blocks, None)):
+        data = SimpleNamespace(table=table, blocks=shown, wide=True, counted=False)
+        with nullcontext() if kept else pytest.raises(funnel.ReleaseError, match="several blocks have a weight each"):
+            found = weights(data)
+            assert found.to_pylist() == kept
 
 
 def test_weighted_rows_have_the_totals_of_every_block_though_weights_are_never_below_zero(people):
