@@ -127,19 +127,17 @@ def weights(data: Data) -> pa.Array:
 
 def _wide(data: Data) -> FloatArray:
     """The table's own weights, where no more than one block has some."""
-    table, weighed = data.table, 0
-    found = np.ones(table.num_rows)
+    table, weighed = data.table, list[str]()
     for block in data.blocks:
         names = [name for cells in block.cells for name in ("weight", f"{cells.name}_weight")]
         own = [name for name in names if name in table.column_names]
         even = own or block.face is not None or _as_is(block.protocol) or (block.cells and _told_apart(block.protocol))
         if not even:
             raise _impossible("the draws move its totals, and no weight of its own undoes that")
-        for name in own:
-            found, weighed = found * np.asarray(table.column(name), float), weighed + 1
-    if weighed > 1:
+        weighed += own
+    if len(weighed) > 1:
         raise _impossible("several blocks have a weight each for their own totals, and no product of these has all")
-    return found
+    return np.asarray(table.column(weighed[0]), float) if weighed else np.ones(table.num_rows)
 
 
 def _narrow(data: Data) -> FloatArray:

@@ -71,7 +71,7 @@ def _same(own: Night, night: Night, *, locked_alike: bool) -> None:
     """Two nights of which one hash says that all rows are the same: so are digests, or of nobody's rows the counts.
 
     Values are compared where both nights mean and name the same by them; of counts, where one lock or none has put rare
-    values together. Raises Broken.
+    values together. Under another key no hash is the same. Raises Broken.
     """
     one, other = own.digest, night.digest
     if one is None or other is None:

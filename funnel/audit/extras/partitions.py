@@ -5,6 +5,8 @@ Where a notion says what may be known, known.json tells it of columns inside cel
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from funnel.audit.extras.base import Release
@@ -35,19 +37,20 @@ def check(opened: Release) -> str | Unchecked:
         *((f"columns of {one.name}", [column.name for column in asked[one.name].columns],
            [column.name for column in one.columns]) for one in opened.wide if one.name in asked),
     ])  # fmt: skip
+    numbers = _counted(opened)
     for one in opened.wide:
         if len(one) > asked[one.name].most:
             raise Broken(NAME, f"{one.name} has too many cells", asked[one.name].most, len(one))
-        if (records := _records(opened, one)) is not None:
-            _fits(one, records, asked[one.name].minimum)
+        if numbers is not None:
+            _fits(one, _records(opened, one, numbers), asked[one.name].minimum)
     if opened.manifest.locked is None and opened.manifest.parameters.knows is not None:
         for block in opened.partitioned:
             for column in block.columns:
                 as_known(column, opened.known_file)
     cells = f"{counted(sum(map(len, opened.wide)), 'cell')} of {counted(len(opened.wide), 'wide block')}"
+    if numbers is None:
+        return Unchecked("the counts that the cells were made from are not kept with this release")
     if opened.manifest.locked is not None:
-        if _counted(opened) is None:
-            return Unchecked("the counts that the cells were made from are not kept with this release")
         return f"{cells}; their counts are those that the lock was made from"
     return f"{cells}; what their rows are filled in with, and how like the source that is, --table FILE compares"
 
@@ -79,10 +82,8 @@ def as_known(column: Values, file: KnownFile) -> None:
             raise Broken(KNOWN, "what is released of a column is not what cells make of it", column.name, values[code])
 
 
-def _records(opened: Release, cells: Cells) -> IntArray | None:
-    """Records of each cell (m,), as counted when cells were made; None where that is not kept. Raises Broken."""
-    if (numbers := _counted(opened)) is None:
-        return None
+def _records(opened: Release, cells: Cells, numbers: Sequence[IntArray]) -> IntArray:
+    """Records of each cell (m,), by those of each value of each block (a,)."""
     found = np.zeros(len(cells), np.int64)
     for alphabet, number in zip(opened.alphabets, numbers, strict=True):
         if cells.name in alphabet.columns:

@@ -20,7 +20,7 @@ NAME = "lock.yaml"
 
 
 def check(opened: Release) -> str | Unchecked:
-    """The lock is the manifest's, and its hashes are those of this protocol and these noisy counts. Raises Broken."""
+    """The lock is the manifest's, and its hashes and numbers those of this protocol and its counts. Raises Broken."""
     stated, private = opened.manifest.locked, opened.counts.private
     if stated is None:
         return Unchecked(NOT_CLAIMED + "the protocol was solved for this release")
