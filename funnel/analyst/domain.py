@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import product
@@ -38,7 +38,9 @@ _WRITTEN: tuple[tuple[str, re.Pattern[str], Callable[[str], Hashable]], ...] = (
 _SHOWN = 8
 _LARGE = 1e60
 """Numbers beyond this, and beyond one over it, have no square that times a count is a float."""
-_Point = float | date
+_Point = float | datetime
+_OPEN = float("inf")
+_POINTS = {float: ("numbers", "DOUBLE"), datetime: ("dates", "TIMESTAMP")}
 
 
 @dataclass(frozen=True)
@@ -274,14 +276,15 @@ def _intervals(texts: Sequence[str]) -> dict[str, tuple[_Point, _Point]]:
 
 
 def _end(text: str) -> _Point | None:
-    """An edge: a number or a date."""
+    """An edge: a number, or a date as the moment at which it begins, for nothing says that a column has no times."""
     if text == "∞":
-        return float("inf")
-    for read in (float, date.fromisoformat):
+        return _OPEN
+    for read in (float, datetime.fromisoformat):
         try:
-            return read(text)
+            point = read(text)
         except ValueError:
             continue
+        return point if isinstance(point, float) or point.tzinfo is None else None
     return None
 
 
@@ -301,23 +304,19 @@ def _pointed(
         constants += [_end(one) if one is not None else None for one in use.constants]
     kind = type(next(iter(edges.values()))[0])
     if not all(isinstance(one, kind) for one in constants):
-        raise _refused(text, f"{column.name} is released in intervals of {kind.__name__}s", advice)
-    cuts = sorted({one for one in constants if isinstance(one, (float, date))})
+        raise _refused(text, f"{column.name} is released in intervals of {_POINTS[kind][0]}", advice)
+    cuts = sorted({one for one in constants if one is not None})
     points = {label: tuple(_between(low, high, cuts)) for label, (low, high) in edges.items()}
-    return _Operand(column.part, column.place, column.name, "DATE" if kind is date else "DOUBLE", column.texts, points)
+    return _Operand(column.part, column.place, column.name, _POINTS[kind][1], column.texts, points)
 
 
 def _between(low: _Point, high: _Point, cuts: Sequence[_Point]) -> Iterator[_Point]:
-    """The lower end, each cut inside, and something between neighbours; of dates the days before and after a cut."""
-    if isinstance(low, date):
-        day = timedelta(days=1)
-        near = [low] + [one for cut in cuts if isinstance(cut, date) for one in (cut - day, cut, cut + day)]
-        yield from (one for one in near if low <= one and (isinstance(high, float) or one < high))
-        return
-    inside = [low, *(cut for cut in cuts if low < cut < high)]  # type: ignore[operator]
+    """The lower end, each cut inside, and something between neighbours."""
+    inside = [low, *(cut for cut in cuts if low < cut and (high == _OPEN or cut < high))]  # type: ignore[operator]
     yield from inside
     for one, after in zip(inside, [*inside[1:], high], strict=True):
-        yield (one + after) / 2 if after != float("inf") else one + 1  # type: ignore[operator]
+        step = timedelta(seconds=1) if isinstance(one, datetime) else 1.0
+        yield one + (step if after == _OPEN else (after - one) / 2)  # type: ignore[operator]
 
 
 def _shown(column: _Operand, text: str | None) -> list[str | None]:

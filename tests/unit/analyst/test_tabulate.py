@@ -321,7 +321,7 @@ def test_a_number_that_is_released_as_a_text_is_not_rounded_to_one():
         ({"where": "age > 37"}, "cuts an interval", "0, 37"),
         ({"where": "age * 2 > 74"}, "only comparisons", "0, 37"),
         ({"mean": "age"}, "only comparisons", "0, 37"),
-        ({"where": "age >= '[37, 50)'"}, "intervals of floats", "0, 37"),
+        ({"where": "age >= '[37, 50)'"}, "intervals of numbers", "0, 37"),
         ({"where": "hours"}, "not a condition", "hours (BIGINT)"),
         ({"mean": "town"}, "not a number", "town (VARCHAR)"),
         ({"mean": "1 / (hours - 10)"}, "infinite for some value", "nullif"),
@@ -398,15 +398,20 @@ def test_texts_of_which_nothing_says_what_they_are_stay_as_many_as_they_are() ->
 
 
 
-def test_dates_in_intervals_go_by_days():
+def test_dates_in_intervals_may_have_times():
+    """Bins of dates may be of moments: nothing says on which side of `<= '2020-12-31'` a day is after midnight."""
     from funnel.analyst.domain import Domain, Factor
 
     values = tuple((f"[{low}, {high})",) for low, high in (("2020-01-01", "2021-01-01"), ("2021-01-01", "∞")))
     domain = Domain([Factor(("day",), values, ("VARCHAR",))])
     assert domain.condition("day >= DATE '2021-01-01'").tolist() == [0, 1]
-    assert domain.condition("day <= '2020-12-31'").tolist() == [1, 0]
-    with pytest.raises(funnel.ReleaseError, match="cuts an interval"):
-        domain.condition("day <= '2021-01-01'")
+    assert domain.condition("day < '2021-01-01'").tolist() == [1, 0]
+    assert domain.condition("day < '2021-01-01 00:00'").tolist() == [1, 0]
+    for cut in ("day <= '2020-12-31'", "day > '2020-12-31'", "day <= '2021-01-01'", "day < '2021-01-01 12:00'"):
+        with pytest.raises(funnel.ReleaseError, match="cuts an interval"):
+            domain.condition(cut)
+    with pytest.raises(funnel.ReleaseError, match="intervals of dates"):
+        domain.condition("day < '2021-01-01 00:00+01:00'")
 
 
 def test_what_nothing_fits_is_said_to_be_so():
