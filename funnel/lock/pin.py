@@ -34,7 +34,7 @@ from funnel.mechanisms import MECHANISMS, Mechanism, Solved
 from funnel.mechanisms.product import Protection
 from funnel.notions import Arranged, Notion
 from funnel.policy import Policy
-from funnel.policy.terms import terms
+from funnel.policy.terms import beside, terms
 from funnel.release.measured import Measured, stated_leakage, stated_utility
 from funnel.version import __version__
 
@@ -135,7 +135,7 @@ def differing(policy: Policy, lock: Lock) -> list[str]:
 def changed_terms(policy: Policy, lock: Lock) -> dict[str, tuple[Any, Any]]:
     """The terms that policy and lock do not share, as each has them, None where it has no word of it."""
     asked, pinned = terms(policy), dict(lock.terms)
-    both = {name: (asked.get(name), pinned.get(name)) for name in [*asked, *pinned]}
+    both = {name: (asked.get(name), pinned.get(name)) for name in [*asked, *pinned] if name not in beside(policy)}
     return {name: (one, other) for name, (one, other) in both.items() if one != other}
 
 

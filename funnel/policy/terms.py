@@ -33,7 +33,6 @@ def terms(policy: Policy) -> dict[str, Any]:
         "privacy.split": notion["split"] if isinstance(notion["split"], str) else list(policy.shares()),
         "budget": policy.budget,
         "draws.kind": policy.draws.kind,
-        "draws.key": policy.draws.key if policy.draws.kind == "permanent" else None,
         "source.entity": source.entity,
         "source.filter": source.filter,
         "source.missing": source.missing,
@@ -51,13 +50,14 @@ def terms(policy: Policy) -> dict[str, Any]:
 def beside(policy: Policy) -> dict[str, Any]:
     """What else of a policy bears on what readers and the people in the table may rely on, by dotted name.
 
-    A lock does not pin it: under another signing key, beside another ledger, of a table that was moved, or where it may
-    end other promises, its protocol promises the same. Whether a table of another name is the same one, and its columns
-    are, a policy does not show.
+    A lock does not pin it: under another key, beside another ledger, of a table that was moved, or where it may end
+    other promises, its protocol promises the same; which key drew before, the ledger knows. Whether a table of another
+    name is the same one, and its columns are, a policy does not show.
     """
     release, source = policy.release, policy.source
     return {
         "accept": sorted(policy.accept) or None,
+        "draws.key": policy.draws.key if policy.draws.kind == "permanent" else None,
         "source.table": source.table,
         "release.private": release.private,
         "release.formulas": release.formulas if release.format == "csv" else "refuse",

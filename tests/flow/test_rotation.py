@@ -340,6 +340,19 @@ def test_the_command_that_takes_a_new_key_works_as_it_is_told(command, tmp_path:
     assert f"`export FUNNEL_KEY=$(cat '{tmp_path / 'new $key'}')`" in told
 
 
+def test_a_lock_stays_under_a_key_of_another_name(command, policy: Path, tmp_path: Path) -> None:
+    """As `--to` says: a lock pins chances, and which key drew by them before is for the ledger to know."""
+    assert command("lock", policy).code == 0
+    assert command("run", "--locked", policy).code == 0
+    told = command("key", "rotate", "--locked", policy, "--to", tmp_path / "b.key", "--json")
+    changed = named(tmp_path, "b")
+    assert command("diff", policy.with_suffix(".lock.yaml"), changed).code == 0
+    night = command("run", "--locked", changed, "--json")
+    assert night.code == 0, night.err
+    assert night.json["composed"]["figure"] == told.json["after"]["figure"] > night.json["leakage"]["lip"]
+    assert command("audit", tmp_path / "releases", "--private", tmp_path / "private").code == 0
+
+
 def test_before_the_first_release_nobody_is_asked_anew(command, policy: Path) -> None:
     """Nor is there an old key to keep."""
     told, shown = command("key", "rotate", policy, "--json"), command("key", "rotate", policy)

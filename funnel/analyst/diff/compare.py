@@ -270,18 +270,18 @@ def _both(key: str, old: Side, new: Side) -> bool:
         return False
     if old.whole != new.whole and key in _RESOLVED:
         return False
+    if key == "draws.key" and old.terms.get("draws.kind") != new.terms.get("draws.kind"):
+        return False
     if key == "privacy.solve" or key.startswith(_KNOWN) or (key.startswith("mechanism.") and key != "mechanism.kind"):
         return key in old.terms and key in new.terms
     if key.startswith("estimate.") and key not in ("estimate.minimum", "estimate.kind", "estimate.beliefs"):
         return old.terms["estimate.kind"] == new.terms["estimate.kind"] and old.whole and new.whole
-    if key == "draws.key" and old.terms.get("draws.kind") != new.terms.get("draws.kind"):
-        return False
     return (old.whole and new.whole) or (key in old.terms and key in new.terms)
 
 
 _RESOLVED = ("draws.key", "mechanism.kind", "privacy.split", "privacy.solve", "release.sign")
 """What release.json has as it came out, and a policy as it was asked for."""
-_KNOWN = ("accept", "source.table", "release.")
+_KNOWN = ("accept", "draws.key", "source.table", "release.")
 """What locks do not pin."""
 _BOUND = {f"privacy.{key}" for key in ("notion", *chain.from_iterable(one.promises for one in NOTIONS.values()))}
 
