@@ -106,6 +106,7 @@ def _settled(
     if found.estimated is None:
         keep_counts(private, lock.checksum, found.joint)
     _keep_names(policy, private, lock.checksum, limits)
+    found.run.source.check_unchanged()  # keys are those of the rows that were counted
     write_lock(path, text)
     return Relocked(path, lock, difference, same=False, written=True, costs=costs, refused=refused)
 

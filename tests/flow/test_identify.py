@@ -225,6 +225,23 @@ def test_keys_that_a_spreadsheet_would_carry_out_are_refused_without_being_told(
     released(**SMALL, release__format="csv", release__formulas="keep")
 
 
+def test_a_lock_is_of_one_table_keys_and_all(command, released, tmp_path, monkeypatch):
+    """A table exchanged while the protocol is searched has other keys than those of the rows that were counted."""
+    people(tmp_path, number="i")
+    path = write_policy(tmp_path, **SMALL)
+    honest = run.protect
+
+    def meanwhile(*given):
+        people(tmp_path, number="i + 1000")
+        return honest(*given)
+
+    monkeypatch.setattr(run, "protect", meanwhile)
+    with pytest.raises(funnel.FunnelError, match="changed or vanished") as refused:
+        funnel.make_lock(path)
+    assert refused.value.code == "source-changed"
+    assert not path.with_suffix(".lock.yaml").exists()
+
+
 def test_keys_that_change_between_the_two_readings_end_the_run(released, tmp_path, monkeypatch):
     """Not one count is another; only the names are. Nothing tells but their order, where the files seem untouched."""
     people(tmp_path)

@@ -269,6 +269,20 @@ def test_a_kept_lock_promises_the_minimum_of_the_night_when_its_protocol_was_mad
     assert told == "the counts that the protocol was made from are not kept with this release"
 
 
+def test_counts_of_the_night_that_a_kept_lock_was_made_are_the_publishers_word_and_prove_no_minimum(command, folder):
+    policy = write_policy(folder, **BASE)
+    assert command("lock", policy, "--room", "0.5").code == 0
+    policy = write_policy(folder, **BASE | {"privacy": {"notion": "lip", "epsilon": 0.6}})
+    assert command("lock", "--keep", policy).code == 0
+    assert command("run", policy, "--locked").code == 0
+    (kept,) = folder.glob("private/2*/counts.json")
+    counts = json.loads(kept.read_bytes())
+    values = len(counts["blocks"][0]["values"])
+    kept.write_bytes(canonical.encode(counts | {"locked": [[1000] * values]}))
+    report = funnel.audit_release(folder / "releases" / "latest", folder / "private")
+    assert "minimum" in {one.claim for one in report.unchecked}
+
+
 def test_a_kept_lock_says_when_its_protocol_was_fixed(command, folder, monkeypatch):
     """Totals stay as they were on that night, which may be long before: not on the night it was kept."""
     policy = write_policy(folder, **BASE | {"mechanism": "invariant"})

@@ -105,8 +105,8 @@ def minimum(opened: Opened) -> str | Unchecked:
     joint, least, reads = opened.joint, opened.manifest.estimate.minimum, any(block.reads for block in opened.blocks)
     axes = range(1 - reads, len(joint.shape))
     numbers = [joint.of_axis(axis).tolist() for axis in axes]
-    if opened.manifest.locked and not reads and opened.counts.private is None:
-        if opened.counts.locked is None:
+    if (lock := opened.manifest.locked) and not reads and opened.counts.private is None:
+        if lock.fixed is not None or opened.counts.locked is None:
             return Unchecked("the counts that the protocol was made from are not kept with this release")
         numbers = [[*one] for one in opened.counts.locked]
         agree(COUNTS, [("values under the lock", joint.shape[1:], tuple(map(len, numbers)))])
