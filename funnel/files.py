@@ -14,43 +14,44 @@ from pathlib import Path
 from funnel.errors import ReleaseError
 from funnel.failed import GONE, REACH
 
-_RIGHT = "Give this user the right to write here, or name another folder under `release` in the policy."
+_RIGHT = "Give this user the right to write here, or name another folder {place}."
 _ADVICE = {
     errno.ENOSPC: "Free space on this disk, then run again.",
     errno.EDQUOT: "Your quota on this disk is used up: free space, then run again.",
     errno.EFBIG: "The limit on file sizes is too low here: raise it (see `ulimit -f`), then run again.",
-    errno.EROFS: "This disk is mounted read-only: name another folder under `release` in the policy.",
+    errno.EROFS: "This disk is mounted read-only: name another folder {place}.",
     errno.EACCES: _RIGHT,
     errno.EPERM: _RIGHT,
-    errno.ENOTDIR: "A part of this path is a file: name another folder under `release` in the policy.",
-    errno.ENAMETOOLONG: "Name a shorter folder under `release` in the policy.",
+    errno.ENOTDIR: "A part of this path is a file: name another folder {place}.",
+    errno.ENAMETOOLONG: "Name a shorter folder {place}.",
 }
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What a write to an open file fails with, without naming the file."""
 _HEEDED = (signal.SIGINT, signal.SIGTERM)
+_PLACE = "under `release` in the policy"
 _ELSE = "Check the folder and the disk, then run again."
 _CHOOSE = "Choose a folder that exists and can be written to."
 
 
-def write_error(error: OSError, folder: Path) -> ReleaseError:
-    """The error of a folder that could not be written, with advice by cause."""
+def write_error(error: OSError, folder: Path, place: str = _PLACE) -> ReleaseError:
+    """The error of a folder that could not be written, with advice by cause; `place`: where folders are named."""
     reason = error.strerror or type(error).__name__
     gone = error.errno in GONE
     return ReleaseError(
         "disk-full" if error.errno in FULL else "unreachable" if gone else "release-write",
         f"it could not be written: {reason}",
         where=str(folder),
-        advice=REACH if gone else _ADVICE.get(error.errno or 0, _ELSE),
+        advice=REACH if gone else _ADVICE.get(error.errno or 0, _ELSE).format(place=place),
     )
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """Turn an OSError inside into a ReleaseError about `folder`."""
+def writing(folder: Path, place: str = _PLACE) -> Iterator[None]:
+    """Turn an OSError inside into a ReleaseError about `folder`, which is named at this place."""
     try:
         yield
     except OSError as error:
-        raise write_error(error, folder) from error
+        raise write_error(error, folder, place) from error
 
 
 def sha256_file(path: Path) -> str:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from funnel import report
 from funnel.audit.folder import check_whole
 from funnel.errors import ReleaseError
-from funnel.files import writing
+from funnel.files import replace_file, writing
 from funnel.format import canonical, counts, manifest, reported
 from funnel.format.reported import Evidence, Published
 
@@ -30,12 +30,11 @@ def rebuild(release: Path, private: Path | None, to: Path | None, *, pdf: bool =
         _check_same(release, shown.manifest, files, private, pdf=pdf)
     if pdf:
         files["report.pdf"] = printed(files["report.html"].decode())
-    with writing(folder):
+    with writing(folder, "with `--to`"):
         folder.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            (folder / name).write_bytes(content)
-            if private is not None:
-                (folder / name).chmod(0o600)
+        for path, content in ((folder / name, content) for name, content in files.items()):
+            if not (path.is_file() and path.read_bytes() == content):
+                replace_file(path, content, mode=0o644 if private is None else 0o600)
     return [folder / name for name in files]
 
 

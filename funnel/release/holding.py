@@ -56,7 +56,7 @@ class _Lock:
         except BlockingIOError:
             owner = self._owner()
             os.close(self._descriptor)
-            raise busy(self._path.parent, f"another run is publishing: {owner}") from None
+            raise busy(self._path.parent, f"another command is at work in it: {owner}") from None
         except OSError:
             os.close(self._descriptor)
             raise
@@ -98,7 +98,7 @@ def _unusable(path: Path, error: OSError) -> ReleaseError:
         "release-write",
         f"the lock of the private folder cannot be used: {error.strerror}",
         where=str(path),
-        advice="It holds nothing but the name of the run that is at work. Where none is, remove it; then run again.",
+        advice="It only names the command that is at work. Where none is, remove it; then run again.",
     )
 
 

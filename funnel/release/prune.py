@@ -7,6 +7,7 @@ go, and the next pruning ends it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +20,7 @@ from funnel.format.journal import ReleaseEntry
 from funnel.format.pruned import FOLDER, STAYS, PrunedFile
 from funnel.ledger.journal import Journal
 from funnel.release.holding import alone
-from funnel.release.recover import check_entered, remove
+from funnel.release.recover import check_entered, check_visible, releases, remove
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,12 @@ def prune(to: Path, private: Path, policy: str, keep: int, *, dry: bool = False)
 
     What an earlier pruning was killed over is ended. With `dry` nothing changes. Raises ReleaseError, LedgerError.
     """
-    with alone(private):
+    with nullcontext() if dry else alone(private):
+        with writing(to):
+            seen = releases(to)
         entries = Journal(private).releases()
         check_entered(private, entries)
+        check_visible(to, policy, seen, entries)
         there = [one for one in entries if one.name == policy and (to / one.release).is_dir()]
         whole = [one for one in there if not (private / FOLDER / one.release).exists()]
         latest = (to / "latest").readlink().name if (to / "latest").is_symlink() else ""
@@ -69,7 +73,7 @@ def _check(to: Path, old: Sequence[ReleaseEntry]) -> None:
     """What was changed shows that while it is there: it is not removed. Raises ReleaseError."""
     for one in old:
         path = to / one.release / manifest.NAME
-        if sha256_file(path) != one.manifest_sha256:
+        if not path.is_file() or sha256_file(path) != one.manifest_sha256:
             raise ReleaseError(
                 "release-unreadable",
                 f"{manifest.NAME} is not the one that was entered in the ledger, and nothing was removed",

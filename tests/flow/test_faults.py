@@ -258,3 +258,27 @@ def test_the_report_is_rebuilt_byte_for_byte(cli, command, release, tmp_path):
     assert full.code == 0
     kept = private / folder.name
     assert (tmp_path / "full" / "report.html").read_bytes() == (kept / "report.html").read_bytes()
+
+
+def test_a_report_that_is_written_again_is_never_half_there(cli, release, tmp_path):
+    """What is there as it should be is not touched; what is not is exchanged whole, or stays."""
+    copy = tmp_path / "published" / release[0].name
+    shutil.copytree(release[0], copy)
+    page = copy / "report.html"
+    original = page.read_bytes()
+    limited = ["sh", "-c", f"ulimit -f 20; exec {sys.executable} -m funnel report {copy}"]
+    assert subprocess.run(limited, check=False).returncode == 0
+    assert page.read_bytes() == original
+    page.write_bytes(b"spoilt")
+    refused = subprocess.run(limited, capture_output=True, text=True, check=False)
+    assert (refused.returncode, "[disk-full]" in refused.stderr) == (5, True)
+    assert page.read_bytes() == b"spoilt"
+    assert cli("report", copy).code == 0
+    assert page.read_bytes() == original
+    assert {path.name for path in copy.iterdir()} == {path.name for path in release[0].iterdir()}
+
+
+def test_a_report_that_cannot_be_written_names_the_option_that_says_where(command, release, tmp_path):
+    (tmp_path / "file").write_text("")
+    refused = command("report", release[0], "--to", tmp_path / "file" / "full")
+    assert (refused.code, "name another folder with `--to`" in refused.err) == (1, True)

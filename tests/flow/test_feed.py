@@ -230,6 +230,21 @@ def test_a_run_after_a_kill_between_release_and_feed_lists_both(home: Path) -> N
     assert audited(home) == set()
 
 
+def test_a_run_that_is_stopped_before_its_table_lists_nothing(home: Path) -> None:
+    """As its key is another: the list waits for a run that gets further, though that be refused for what it reads."""
+    shutil.copy(home / "1.json", home / "releases" / FEED)
+    (home / "third.key").write_text(funnel.new_key())
+    (home / "third.key").chmod(0o600)
+    with pytest.raises(funnel.FunnelError) as refused:
+        funnel.run(write_policy(home, **SIGNED | {"draws__key": "file:third.key"}))
+    assert refused.value.code == "key-changed"
+    assert (home / "releases" / FEED).read_bytes() == (home / "1.json").read_bytes()
+    with pytest.raises(funnel.FunnelError) as refused:
+        funnel.run(write_policy(home, **SIGNED | {"draws__key": "file:draw.key", "estimate__minimum": 10_000}))
+    assert refused.value.code == "below-minimum"
+    assert (home / "releases" / FEED).read_bytes() != (home / "1.json").read_bytes()
+
+
 def test_another_reader_verifies_the_list(made: Path) -> None:
     (raw,) = json.loads((made / "releases" / FEED).read_bytes())["lists"]
     public = read_public_key(str(made / "sign.pub"))

@@ -200,6 +200,29 @@ def test_the_command(command, home: Path) -> None:
     assert command("prune", policy, "--keep", 0).code == 2
 
 
+def test_a_dry_pruning_changes_nothing_and_a_ledger_that_is_gone_is_said_to_be(command, home: Path) -> None:
+    policy = write_policy(home, **TERMS)
+    shutil.rmtree(home / "private")
+    for dry in ([], ["--dry-run"]):
+        lost = command("prune", policy, "--keep", 1, *dry)
+        assert (lost.code, "the ledger does not know of release" in lost.err) == (1, True)
+    shutil.rmtree(home / "private")
+    shutil.rmtree(home / "releases")
+    none = command("prune", policy, "--keep", 1, "--dry-run")
+    assert (none.code, "0 would be pruned, 0 kept" in none.out) == (0, True)
+    assert not (home / "private").exists()
+
+
+def test_a_release_without_its_manifest_is_not_pruned_and_the_way_out_works(command, home: Path) -> None:
+    policy = write_policy(home, **TERMS)
+    old = home / "releases" / nights(home)[2]
+    (old / "release.json").unlink()
+    refused = command("prune", policy, "--keep", 1)
+    assert (refused.code, "release.json is not the one that was entered" in refused.err) == (1, True)
+    shutil.move(old, home / "away")
+    assert command("prune", policy, "--keep", 1).code == 0
+
+
 def test_what_a_pruned_release_was_entered_with_is_worked_out_again(home: Path) -> None:
     """A lower figure in its entry would be what later releases have told before, and theirs lower with it."""
     lines = lines_of(home / "private")
