@@ -113,8 +113,9 @@ def weights(data: Data) -> pa.Array:
 
     The table's own where it has one such column, with that sum on average; one where released totals may be read as
     they stand. Else rows that show (y_1, …, y_k) count for the estimated number of records that are so over the number
-    that say so. Those below zero count as none, and the others are fitted to the totals of each block: these are right,
-    and how blocks go together is no longer free of bias, as it is in `estimate`.
+    that say so. Those below zero count as none, and the others are fitted to the totals of each block: these are right
+    where none of them is below zero, or of a value that no row shows; and how blocks go together is no longer free of
+    bias, as it is in `estimate`.
     Raises ReleaseError (question) where true totals do not follow from the released ones.
     """
     import pyarrow as pa

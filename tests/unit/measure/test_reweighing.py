@@ -33,6 +33,16 @@ def test_all_rows_together_count_as_many_as_they_are_and_none_counts_against():
     assert reweighed(binary([[6, 2], [2, 6]]), np.array([1000, 0])) == (1, 1)
 
 
+@pytest.mark.parametrize("seen", [[512, 388, 100], [600, 400, 0]], ids=["a negative one", "one that no row shows"])
+def test_what_counts_as_none_leaves_the_others_in_proportion(seen):
+    table = [[6, 1, 1], [1, 6, 1], [1, 1, 6]]
+    own = np.linalg.solve(np.array(table) / 8, seen)
+    found = reweighed(binary(table), np.array(seen))
+    assert found is not None
+    totals = [float(one * count) for one, count in zip(found, seen, strict=True)]
+    assert totals == pytest.approx([*(own[:2] * sum(seen) / own[:2].sum()), 0])
+
+
 def test_there_are_none_where_totals_do_not_follow():
     assert reweighed(binary([[4, 4], [4, 4]]), np.array([5, 5])) is None
     values = Alphabet(("x",), (("0",), ("1",)))
