@@ -134,8 +134,8 @@ def differing(policy: Policy, lock: Lock) -> list[str]:
 
 def changed_terms(policy: Policy, lock: Lock) -> dict[str, tuple[Any, Any]]:
     """The terms that policy and lock do not share, as each has them, None where it has no word of it."""
-    asked, pinned = terms(policy), dict(lock.terms)
-    both = {name: (asked.get(name), pinned.get(name)) for name in [*asked, *pinned] if name not in beside(policy)}
+    asked, pinned, other = terms(policy), dict(lock.terms), beside(policy)
+    both = {name: (asked.get(name), pinned.get(name)) for name in [*asked, *pinned] if name not in other}
     return {name: (one, other) for name, (one, other) in both.items() if one != other}
 
 
