@@ -112,10 +112,9 @@ def parse_lock(text: str) -> Lock:
 
 def write_lock(path: Path, text: str) -> None:
     """Put the file where `path` is, readable like any other; readers find the old or the new. Raises ReleaseError."""
-    with writing(path.parent):
+    with writing(path.parent, "for the policy, since its lock lies beside it"):
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-        replace_file(path, text.encode())
-        path.chmod(mode)
+        replace_file(path, text.encode(), mode=mode)
 
 
 def protocols_digest(protocols: Sequence[AnyProtocol]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from funnel.data import Alphabet, Joint, UnaryProtocol
 from funnel.data.arrange import together
 from funnel.data.convert import alphabet_record, block_record, cells_of, joint_of
-from funnel.errors import LockError, PolicyError, SourceError
+from funnel.errors import LockError, PolicyError, ReleaseError, SourceError
 from funnel.format.sealed import SealError, sealed, unsealed
 from funnel.lock.drift import drift, words
 from funnel.lock.lock import Lock, parse_lock, protocols_digest, read_lock, write_lock
@@ -117,6 +118,23 @@ def test_what_is_no_lock_is_said_to_be_none(tmp_path, change, reason):
         read_lock(path)
     assert (missing.value.code, damaged.value.code) == ("lock-missing", "lock-damaged")
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_lock_that_cannot_be_written_is_not_said_to_lie_where_a_release_does(tmp_path, monkeypatch):
+    """Nor is it half there, and one that its folder's owner closed to others stays closed."""
+    path, text = tmp_path / "policy.lock.yaml", lock_with(protocol("x", [[1, 1], [2, 0]])).text()
+    write_lock(path, text)
+    path.chmod(0o600)
+    write_lock(path, text)
+    assert (path.read_text(), path.stat().st_mode & 0o777) == (text, 0o600)
+
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("os.open", refuse)
+    with pytest.raises(ReleaseError) as caught:
+        write_lock(path, text)
+    assert "name another folder for the policy, since its lock lies beside it" in caught.value.advice
 
 
 def test_counts_are_kept_apart_and_hashed_under_the_key(tmp_path):
