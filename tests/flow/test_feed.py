@@ -137,6 +137,32 @@ def test_a_feed_from_elsewhere_may_be_older_than_the_one_beside_but_not_newer(ho
     assert verified(home, feed="1.json") is None, "it does not list the newest"
 
 
+def test_a_ledger_that_was_begun_anew_has_later_lists_though_of_fewer_lines(home: Path) -> None:
+    (home / "releases").rename(home / "old")
+    (home / "private").rename(home / "lost")
+    funnel.run(write_policy(home, **SIGNED | {"draws__key": "file:draw.key"}))
+    assert verified(home, feed="2.json") == "1 of 1 release of test; 3 releases of 2.json not listed any more"
+    shutil.copy(home / "releases" / FEED, home / "newer.json")
+    shutil.rmtree(home / "releases")
+    (home / "old").rename(home / "releases")
+    assert verified(home) == "3 of 3 releases of test"
+    assert verified(home, feed="newer.json") is None, "what was there before was put back"
+
+
+def test_a_release_that_was_taken_back_is_missed_by_whoever_remembers_it(home: Path) -> None:
+    _, middle, last = nights(home)
+    (home / "releases" / last).rename(home / "away")
+    (home / "private" / last / "published").unlink()
+    put(home, middle)
+    policy = write_policy(home, **SIGNED | {"draws__key": "file:draw.key", "estimate__minimum": 10_000})
+    with pytest.raises(funnel.FunnelError):
+        funnel.run(policy)  # brings the list up to date
+    assert verified(home) == "2 of 2 releases of test"
+    assert verified(home, feed="2.json") is None
+    funnel.run(write_policy(home, **SIGNED | {"draws__key": "file:draw.key"}))
+    assert verified(home, feed="2.json") == "3 of 3 releases of test; 1 release of 2.json not listed any more"
+
+
 @pytest.mark.parametrize("night", [0, 1])
 def test_a_feed_that_was_put_back_is_noticed(night: int, home: Path) -> None:
     shutil.copy(home / f"{night}.json", home / "releases" / FEED)

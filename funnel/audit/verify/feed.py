@@ -41,8 +41,8 @@ def newest(opened: Opened, key: bytes, asked: Path, kept: Path | None) -> str | 
         raise Broken("latest", "an older release stands in the place of the newest", last, one.release)
     place = sorted(releases).index(one.release) + 1
     newer = "" if last == one.release else f"; {last} is newer"
-    silent = "" if kept is None or one.name in found[-1] else f"; {kept.name} that was given lists none under this key"
-    return f"{place} of {counted(len(releases), 'release')} of {one.name}{newer}{silent}"
+    told = "" if kept is None else _remembered(releases, found[-1].get(one.name), kept.name)
+    return f"{place} of {counted(len(releases), 'release')} of {one.name}{newer}{told}"
 
 
 def published(opened: Opened, asked: Path) -> Path:
@@ -70,15 +70,28 @@ def _lists(path: Path, key: bytes) -> Lists:
 
 
 def _later(beside: Lists, kept: Lists) -> Lists:
-    """The later of two lists of each policy; what lies beside the release must not be the earlier. Raises Broken."""
+    """The later of two lists of each policy; what lies beside the release must not be the earlier. Raises Broken.
+
+    Names of releases are times, which a ledger that was begun anew goes on with, though its lines are counted anew; of
+    the same newest release the list of more lines is the later one.
+    """
     for policy, old in kept.items():
-        new = beside.get(policy)
-        if new is None or new.predicate.sequence < old.predicate.sequence:
-            found = None if new is None else new.newest
-            raise Broken(NAME, f"the list of {policy} is older than the one that was given", old.newest, found)
+        new, own = beside.get(policy), old.predicate
+        if new is None or (new.newest, new.predicate.sequence) < (old.newest, own.sequence):
+            found = None if new is None else (new.newest, new.predicate.sequence)
+            what = f"its list of {policy} is older than the one given, or what that lists was taken back since"
+            raise Broken(NAME, f"{what}: newest release, lines of the ledger", (old.newest, own.sequence), found)
         hashes = new.releases
         same = {name: hashes.get(name, sha256) for name, sha256 in old.releases.items()}
         agree(NAME, [("hashes of releases", old.releases, same)])
-        if new.predicate.sequence == old.predicate.sequence:
-            agree(NAME, [("two lists of one state of the ledger", old, new)])
+        if (new.newest, new.predicate.sequence) == (old.newest, own.sequence):
+            agree(NAME, [("last line of a ledger", own.ledger_sha256, new.predicate.ledger_sha256)])
     return beside
+
+
+def _remembered(releases: dict[str, str], old: ReleaseList | None, kept: str) -> str:
+    """What is told of a list that was given beside the one that counts."""
+    if old is None:
+        return f"; {kept} that was given lists none under this key"
+    gone = len(old.releases.keys() - releases.keys())
+    return f"; {counted(gone, 'release')} of {kept} not listed any more" if gone else ""
