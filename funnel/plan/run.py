@@ -83,8 +83,8 @@ def execute(
     # What follows from the records’ own counts is not printed where only noisy ones may be told.
     if counted.estimated is not None:
         return Summary(run, counted, protected, composed, target.resolve(), tuple(publisher.told), also=also)
-    noted, observer = (*publisher.told, *improbable), told["evidence"]["observer"]
-    return Summary(run, counted, protected, composed, target.resolve(), noted, observer, also)
+    noted = (*publisher.told, *improbable)
+    return Summary(run, counted, protected, composed, target.resolve(), noted, told["evidence"], also)
 
 
 def audit(publisher: Publisher, signer: SigningKey | None, progress: Report, each: Each = map) -> list[str]:

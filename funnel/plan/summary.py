@@ -36,13 +36,13 @@ from funnel.text import counted
 class Summary(Settled):
     """What one run did, stage by stage; `target` is the release's folder, None after a dry run.
 
-    `noted` tells of runs that were cut off, whose leftovers were removed, and of what hardly ever happens; `observer`
-    is what the full report says of who sees the whole table (`report.observer`), `also` where else the release is.
+    `noted` tells of runs that were cut off, whose leftovers were removed, and of what hardly ever happens; `evidence`
+    is what the full report says beside the published one, `also` where else the release is.
     """
 
     target: Path | None = None
     noted: tuple[str, ...] = ()
-    observer: Mapping[str, Any] | None = None
+    evidence: Mapping[str, Any] | None = None
     also: Sent | None = None
 
     @property
@@ -79,11 +79,22 @@ class Summary(Settled):
             return error
         return None
 
+    @property
+    def observer(self) -> Mapping[str, Any] | None:
+        """What the full report says of who sees the whole table (`report.observer`); None without a release."""
+        return None if self.evidence is None else self.evidence["observer"]
+
     @cached_property
     def narrowed(self) -> Narrowed | None:
-        """How many counts published files narrow down; None over noisy counts, and where it is not computed."""
+        """How many counts published files narrow down: those of the release, else those of one with expected totals.
+
+        None over noisy counts, and where it is not computed.
+        """
         if self.estimated is not None:
             return None
+        if self.evidence is not None:
+            told = self.evidence["narrowed"]
+            return None if told is None else Narrowed(**told)
         found, minimum = self.protection, self.policy.estimate.minimum
         shown = found.mechanism.shows_shares and self.protected.pinned is None
         kept = found.mechanism.of_totals == "kept"
@@ -197,7 +208,8 @@ class Summary(Settled):
             return ("what the published chances tell of them was not computed: there are too many, sets are released, "
                     "the protocol tells nothing, or the linear programs took too many steps")  # fmt: skip
         least, minimum = f"at least {told.narrowed:,} of {told.cells:,}", self.policy.estimate.minimum
-        return (f"{least} narrowed to fewer than {counted(minimum, 'record')} by what is published, "
+        by = "what is published" if self.target is not None else "what a release with the totals expected publishes"
+        return (f"{least} narrowed to fewer than {counted(minimum, 'record')} by {by}, "
                 f"for who knows how often each {secret} occurs, which answers move beliefs in it and odds the most, "
                 "and how far")  # fmt: skip
 

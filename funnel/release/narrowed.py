@@ -4,8 +4,9 @@ The reader thought of has protocol.json and released totals, and is told how man
 which makes every fact linear in N (mathematics.md, sections 8 and 9), and how far beliefs and odds move at most: an
 optimum that touches its bounds tells it, release.json has it rounded. With T = N Q:
 
-- |T_y - E[T_y]| <= 4 standard deviations of the draws, for the released totals; where a mechanism keeps them, they are
-  those of N on average, as far as they are: the true totals of values are nearly the one solution of that;
+- |T_y - E[T_y]| <= 4 standard deviations of the draws, for the released totals (before there are any, for those that
+  are expected); where a mechanism keeps them, they are those of N on average, as far as they are: the true totals of
+  values are nearly the one solution of that;
 - e^-f N_s T_y / n <= T[s, y] <= e^r N_s T_y / n, where beliefs fall and rise by f and r at most;
 - within NEAR of its bound where a bound is touched, as of odds between two values of the secret,
   T[s, y] N_s' <= e^d T[s', y] N_s: an optimum lies on its bounds, and the reader is taken to know on which;
@@ -29,6 +30,7 @@ import numpy.typing as npt
 from funnel.data import AnyProtocol, Joint, Protocol
 from funnel.data.arrange import possible
 from funnel.data.joint import FloatArray, IntArray
+from funnel.measure.functionals import tabulated
 from funnel.optimise.linear.highs import Program
 
 MOST_CELLS = 300
@@ -65,13 +67,19 @@ class Narrowed:
 
 
 def narrowed(
-    joint: Joint, protocols: Sequence[AnyProtocol], minimum: int, *, shown: bool = False, kept: bool = False
+    joint: Joint,
+    protocols: Sequence[AnyProtocol],
+    minimum: int,
+    *,
+    released: IntArray | None = None,
+    shown: bool = False,
+    kept: bool = False,
 ) -> Narrowed | None:
     """The count of cells that published files narrow to fewer than `minimum` records; None where nobody waits for it.
 
-    `shown`: the protocol's weights are those that conditional reporting makes of these counts; `kept`: a release says
-    that totals stay as they are. None for sets, for what tells nothing, for many cells, and where the solver does not
-    end.
+    `released` (m, k+1) are rows [y_1, …, y_k, count] of a release, without which totals are the expected ones; `shown`:
+    the protocol's weights are those that conditional reporting makes of these counts; `kept`: a release says that
+    totals stay as they are. None for sets, for what tells nothing, for many cells, and where the solver does not end.
     """
     table, weights = joint.dense().reshape(len(joint.secret), -1), _weights(protocols)
     large = table.size > MOST_CELLS or (weights is not None and len(weights) * len(table) > MOST_ROWS)
@@ -80,7 +88,9 @@ def narrowed(
     if weights is None or large or _tells_nothing(table, weights):
         return None
     shares = list(_shares(protocols, table.sum(axis=1))) if shown else ()
-    found = ranges(table, weights, there, totals=_moved(protocols) if kept else (), shares=shares)
+    sizes = [len(one.telling_weights) for one in protocols]
+    seen = None if released is None else tabulated(released[:, :-1], released[:, -1], sizes).ravel()
+    found = ranges(table, weights, there, seen=seen, totals=_moved(protocols) if kept else (), shares=shares)
     if found is None:
         return None
     pinned = found[..., 1] - found[..., 0] < minimum - _VAGUE
@@ -143,16 +153,17 @@ def ranges(
     weights: FloatArray,
     there: npt.NDArray[np.bool_],
     steps: int = _STEPS,
+    seen: IntArray | None = None,
     totals: Sequence[FloatArray] = (),
     shares: Sequence[Row] = (),
 ) -> FloatArray | None:
     """The least and the largest count of every cell, (c, a, 2), that agrees with all that the reader knows.
 
-    `table` (c, a), `weights` Q(y | s, x) (b, c or 1, a), `there` (c, a) the cells that can have records at all,
-    `totals` (a,) sums over records that are known to be about zero, `shares` what else is known. None where that takes
-    more than `steps` of the simplex method.
+    `table` (c, a), `weights` Q(y | s, x) (b, c or 1, a), `there` (c, a) the cells that can have records at all, `seen`
+    (b,) the released totals, None for those expected, `totals` (a,) sums over records that are known to be about zero,
+    `shares` what else is known. None where that takes more than `steps` of the simplex method.
     """
-    rows = [*_facts(table, np.broadcast_to(weights, (len(weights), *table.shape))), *shares]
+    rows = [*_facts(table, np.broadcast_to(weights, (len(weights), *table.shape)), seen), *shares]
     for one in totals:
         off = abs(float((one * table).sum())) + _SLACK
         rows.append((np.broadcast_to(one, table.shape), -off, off))
@@ -200,13 +211,18 @@ def _ends(program: Program) -> tuple[FloatArray, FloatArray] | None:
     return low, high
 
 
-def _facts(table: IntArray, weights: FloatArray) -> Iterator[Row]:
-    """What the reader knows, as rows (c, a) of coefficients with their limits; weights (b, c, a)."""
+def _facts(table: IntArray, weights: FloatArray, seen: IntArray | None) -> Iterator[Row]:
+    """What the reader knows, as rows (c, a) of coefficients with their limits; weights (b, c, a), `seen` (b,).
+
+    The true table always is among those that agree: where a draw was as rare as that, its total is let off further.
+    """
     records, rows = table.sum(axis=1), int(table.sum())
     for s in range(len(table)):
         yield _of(s, np.ones(table.shape[1]), table), float(records[s]), float(records[s])
+    expected = (weights * table).sum(axis=(1, 2))
+    totals = expected if seen is None else seen.astype(float)
     spread = DEVIATIONS * np.sqrt((weights * (1 - weights) * table).sum(axis=(1, 2)))
-    for weight, total, width in zip(weights, (weights * table).sum(axis=(1, 2)), spread, strict=True):
+    for weight, total, width in zip(weights, totals, np.fmax(spread, np.abs(totals - expected) + _SLACK), strict=True):
         yield weight, total - width, total + width
     sent = (weights * table).sum(axis=2)
     yield from _beliefs(table, weights, sent, records, rows)

@@ -104,7 +104,7 @@ class Evidence:
             "observer": observer(self.t, released, self.kept.counts, notion),
             "uncovered": self._uncovered(),
             "realised": realised(self.t, self.joint),
-            "narrowed": self._narrowed(),
+            "narrowed": self._narrowed(released),
             "wide": [] if self.kept.distances is None else list(map(near, self.kept.distances.blocks)),
         }
         return told | words.blocks("evidence.txt", t=self.t, e=self, told=told, notion=notion)
@@ -155,13 +155,14 @@ class Evidence:
         people, pairs, sets = uncovered(finer_of(self.kept.known, self.t.m.estimate.minimum), Knowledge.of(knows))
         return {"people": people, "pairs": pairs, "sets": sets}
 
-    def _narrowed(self) -> dict[str, int] | None:
+    def _narrowed(self, released: ReleasedFile) -> dict[str, int] | None:
         """How many counts published files narrow down; None over noisy counts, and where it is not computed."""
         if self.t.private:
             return None
         shown = MECHANISMS[self.t.m.mechanism].shows_shares and self.t.m.locked is None
         kept = self.t.m.totals == "kept"
-        found = narrowed(self.joint, self.t.protocols, self.t.m.estimate.minimum, shown=shown, kept=kept)
+        rows, minimum = np.array(released.rows, np.int64), self.t.m.estimate.minimum
+        found = narrowed(self.joint, self.t.protocols, minimum, released=rows, shown=shown, kept=kept)
         return None if found is None else asdict(found)
 
     def _untouched(self) -> float:

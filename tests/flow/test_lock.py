@@ -637,9 +637,11 @@ def test_weights_of_another_night_are_no_shares_of_tonights(folder):
     funnel.make_lock(path, room=0.2)
     made = funnel.run(path, locked=True)
     known, protocols = made.narrowed, made.protection.protocols
-    assert known == narrowed(made.joint, protocols, made.policy.estimate.minimum)
-    assert known != narrowed(made.joint, protocols, made.policy.estimate.minimum, shown=True)
-    page = json.loads((Path(made.release).parents[1] / "private" / Path(made.release).name / "report.json").read_text())
+    evidence = Path(made.release).parents[1] / "private" / Path(made.release).name
+    rows = np.array(json.loads((Path(made.release) / "released.json").read_bytes())["rows"])
+    assert known == narrowed(made.joint, protocols, made.policy.estimate.minimum, released=rows)
+    assert known != narrowed(made.joint, protocols, made.policy.estimate.minimum, released=rows, shown=True)
+    page = json.loads((evidence / "report.json").read_text())
     assert page["evidence"]["narrowed"] == asdict(known)
     shown = " ".join((Path(made.release) / "report.html").read_text().split())
     assert "how the released values were distributed for each s when the protocol was fixed." in shown

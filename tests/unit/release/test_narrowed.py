@@ -188,6 +188,30 @@ def test_chances_that_keep_totals_tell_counts_which_released_totals_alone_do_not
     assert narrowed(joint(table), [protocol], 10, kept=True) == Narrowed(6, 6)
 
 
+def test_what_totals_narrow_goes_by_those_that_were_released() -> None:
+    """Others than the expected ones leave a cell wider, or narrow it further, and never out of reach."""
+    table = np.array([[2, 46, 169, 38], [10, 2, 8, 25]])
+    protocol = protect(joint(table), NOTIONS["lip"](notion="lip", epsilon=1.0),
+                       MECHANISMS["randomised-response"](kind="randomised-response"), (1.0,)).protocols[0]  # fmt: skip
+    weights, there = protocol.probabilities(), np.ones(table.shape, bool)
+    chances = weights[:, 0] @ table.sum(axis=0)
+    widths = set[float]()
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        seen = sum((rng.multinomial(n, weights[:, 0, x]) for x, n in enumerate(table.sum(axis=0))), np.zeros(4, int))
+        if seed == 7:
+            seen = np.array([0, 0, 0, 300])  # which never happens
+        found = ranges(table, weights, there, seen=seen)
+        assert found is not None
+        assert (found[..., 0] <= table + 1e-3).all() and (found[..., 1] >= table - 1e-3).all()
+        widths.add(round(float((found[..., 1] - found[..., 0])[0, 0]), 2))
+        rows = np.column_stack([np.arange(4), seen])
+        pinned = int((found[..., 1] - found[..., 0] < 10 - 1e-3).sum())
+        assert narrowed(joint(table), [protocol], 10, released=rows) == Narrowed(8, pinned)
+    assert len(widths) > 1
+    assert np.allclose(ranges(table, weights, there), ranges(table, weights, there, seen=chances), atol=1e-2)
+
+
 def test_who_knows_figures_as_they_are_published_is_left_with_more_and_the_run_says_who_is_not(
     tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
