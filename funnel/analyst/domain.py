@@ -141,7 +141,8 @@ class Domain:
         if ((some_ > 0) & ((low != high) | (some_ < all_))).any():
             raise _cut(text, columns)
         if np.isinf(low).any():
-            raise _refused(text, "it is infinite for some value", "Leave that out, as in 1 / nullif(hours, 0).")
+            advice = "Leave that out, as in CASE WHEN hours <> 0 THEN 1 / hours END."
+            raise _refused(text, "it is infinite for some value", advice)
         sizes = np.abs(low[np.isfinite(low) & (low != 0)])
         if ((sizes > _LARGE) | (sizes < 1 / _LARGE)).any():
             said = f"it is beyond {_LARGE:g} for some value, or nearer to zero than {1 / _LARGE:g}"

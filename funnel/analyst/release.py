@@ -82,7 +82,7 @@ class OpenRelease:
         return covariances(self._data, _question(by, where, sum, mean, share))
 
     def weights(self) -> pa.Array:
-        """What each row of `table` counts for, so that weighted rows have each block's totals: for SQL, a regression.
+        """What each row of `table` counts for, so that weighted rows have each block's totals as nearly as may be.
 
         Raises ReleaseError (question) where no weights can do that. See `funnel.analyst.release`.
         """
@@ -113,9 +113,9 @@ def weights(data: Data) -> pa.Array:
 
     The table's own where it has one such column, with that sum on average; one where released totals may be read as
     they stand. Else rows that show (y_1, …, y_k) count for the estimated number of records that are so over the number
-    that say so. Those below zero count as none, and the others are fitted to the totals of each block: these are right
-    where none of them is below zero, or of a value that no row shows; and how blocks go together is no longer free of
-    bias, as it is in `estimate`.
+    that say so. Those below zero count as none, and the others are fitted to the totals of each block, as
+    nearly as they can have them: where columns of two blocks are nearly the same, or a total is below zero or of a
+    value that no row shows, they cannot. How blocks go together is no longer free of bias, as it is in `estimate`.
     Raises ReleaseError (question) where true totals do not follow from the released ones.
     """
     import pyarrow as pa

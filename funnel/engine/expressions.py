@@ -302,7 +302,7 @@ def _check_functions(connection: duckdb.DuckDBPyConnection, names: set[str]) -> 
         if not rows:
             raise ExpressionError(f"there is no function {name}")
         if name in _TIMED or any(kind != "scalar" or stability != "CONSISTENT" for kind, stability in rows):
-            raise ExpressionError(f"the function {name} depends on more than the row")
+            raise ExpressionError(f"the function {name} is none of the plain ones, which depend on arguments alone")
 
 
 def _row(connection: duckdb.DuckDBPyConnection, query: str, value: str) -> tuple[Any, ...]:

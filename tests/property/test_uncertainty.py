@@ -51,6 +51,22 @@ def test_the_radii_of_two_statements_agree_to_first_order():
     assert exact == pytest.approx(limit, rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("order", "least", "held"),
+    [(2.0, 40, 0.93), (0.5, 40, 0.93), (10.0, 2_000, 0.93), (50.0, 50_000, 0.93), (50.0, 40, None), (10.0, 10, None)],
+)
+def test_a_set_holds_the_truth_as_often_as_is_said_where_no_cell_is_too_small_for_its_order(order, least, held):
+    """Of 4,000 samples; as far more records of each cell than the square of the order are. With fewer it does not."""
+    counts = np.array([1, 2, 4, 8, 30, 45, 60, 100]) * least
+    rows, truth = int(counts.sum()), counts / counts.sum()
+    drawn = np.random.default_rng(1).multinomial(rows, truth, 4_000) / rows
+    with np.errstate(divide="ignore"):
+        ratio = np.log(drawn / truth)
+    found = np.log((truth * np.exp(order * ratio)).sum(axis=1)) / (order - 1)
+    share = float((found <= radius(0.95, order, rows, len(counts))).mean())
+    assert share < 0.9 if held is None else held < share < 0.97
+
+
 def test_a_radius_refuses_what_is_not_a_confidence_or_order():
     for confidence, order, rows, cells in ((1.0, 2, 9, 9), (0.9, 0, 9, 9), (0.9, 2, 0, 9), (-0.1, 2, 9, 9)):
         with pytest.raises(ValueError, match="radius needs"):

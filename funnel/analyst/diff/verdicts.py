@@ -307,7 +307,7 @@ UNSEEN = _absences(
 
 CELLS: dict[str, Judge] = {
     "most": _graded(int, "more cells: more is told apart", "fewer cells: less is told apart"),
-    "minimum": _graded(neg, "smaller cells", "larger cells"),
+    "minimum": _another("cells are divided otherwise: people who were in one may be told apart"),
 }
 """The judges of a wide block's `cells`."""
 
