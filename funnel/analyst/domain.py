@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import product
@@ -280,13 +280,21 @@ def _end(text: str) -> _Point | None:
     """An edge: a number, or a date as the moment at which it begins, for nothing says that a column has no times."""
     if text == "∞":
         return _OPEN
-    for read in (float, datetime.fromisoformat):
+    for read in (_number, datetime.fromisoformat):
         try:
             point = read(text)
         except ValueError:
             continue
         return point if isinstance(point, float) or point.tzinfo is None else None
     return None
+
+
+def _number(text: str) -> float:
+    """A number; ValueError also where it is a whole one that floats do not have: intervals are compared in them."""
+    number = float(text)
+    if text.lstrip("+-").isdecimal() and int(text) != number:
+        raise ValueError(text)
+    return number
 
 
 def _edges(column: _Operand) -> str:
@@ -316,8 +324,13 @@ def _between(low: _Point, high: _Point, cuts: Sequence[_Point]) -> Iterator[_Poi
     inside = [low, *(cut for cut in cuts if low < cut and (high == _OPEN or cut < high))]  # type: ignore[operator]
     yield from inside
     for one, after in zip(inside, [*inside[1:], high], strict=True):
-        step = timedelta(seconds=1) if isinstance(one, datetime) else 1.0
-        yield one + (step if after == _OPEN else (after - one) / 2)  # type: ignore[operator]
+        end = _beyond(one) if after == _OPEN else after
+        yield one + (end - one) / 2  # type: ignore[operator]
+
+
+def _beyond(point: _Point) -> _Point:
+    """A number or a moment far enough above a point that something is between; there is none above the last moment."""
+    return datetime.max if isinstance(point, datetime) else point + max(2.0, abs(point))
 
 
 def _shown(column: _Operand, text: str | None) -> list[str | None]:

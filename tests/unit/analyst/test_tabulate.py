@@ -414,6 +414,26 @@ def test_dates_in_intervals_may_have_times():
         domain.condition("day < '2021-01-01 00:00+01:00'")
 
 
+def test_of_what_is_open_above_every_cut_is_inside():
+    from funnel.analyst.domain import Domain, Factor
+
+    def condition(low: str, text: str) -> list[float]:
+        values = tuple((f"[{one}, {other})",) for one, other in (("0", low), (low, "∞")))
+        return Domain([Factor(("t",), values, ("VARCHAR",))]).condition(text).tolist()
+
+    assert condition("1.6e+18", "t >= 1600000000000000000") == [0, 1]
+    for cut in ("t > 1600000000000000000", "t > 1700000000000000000", "t <= 1.7e300"):
+        with pytest.raises(funnel.ReleaseError, match="cuts an interval"):
+            condition("1.6e+18", cut)
+    with pytest.raises(funnel.ReleaseError, match="intervals of numbers"):
+        condition("1.6e+18", "t < 1600000000000000001")
+    values = (("[2020-01-01, 2021-01-01)",), ("[2021-01-01, ∞)",))
+    days = Domain([Factor(("day",), values, ("VARCHAR",))])
+    assert days.condition("day <= '9999-12-31 23:59:59.999999'").tolist() == [1, 1]
+    with pytest.raises(funnel.ReleaseError, match="cuts an interval"):
+        days.condition("day < '9999-12-31 23:59:59'")
+
+
 def test_what_nothing_fits_is_said_to_be_so():
     data = stub([block(HOURS, THREE)], np.array([[0, 0, 5], [0, 1, 5]]))
     found = tabulate(data, Question(where="hours > 100", means=("hours",)), 0.95)
