@@ -26,18 +26,29 @@ def row_weights(
 ) -> dict[str, Weights]:
     """What a row of each output counts for, by the wide block's name; `rows` (m, k+1) are those of released.json.
 
+    A block is left out where rows count alike, and where there are none (`all_weights`).
+    """
+    every = all_weights(blocks, protocols, rows, locked=locked).items()
+    return {name: weights for name, weights in every if any(abs(one - 1) > _EVEN for one in weights)}
+
+
+def all_weights(
+    blocks: Sequence[Cells], protocols: Sequence[AnyProtocol], rows: IntArray, *, locked: bool
+) -> dict[str, Weights]:
+    """The same of every wide block that has weights, also of one whose rows count alike.
+
     Where the protocol was solved for these records, weighted rows have the cells' shares. Under a lock the table has
-    moved since, and they have the totals that follow from the released ones. A block is left out where rows count
-    alike, and where no weights can do that: a cell is never answered, or answers depend on more than the cell.
+    moved since, and they have the totals that follow from the released ones. There are none where a cell is never
+    answered, answers depend on more than the cell, or under a lock no totals follow.
     """
     found = dict[str, Weights]()
     for axis, protocol in enumerate(protocols):
         cells = next((one for one in blocks if (one.name,) == protocol.inputs.columns), None)
         if cells is None or protocol.secret is not None or not isinstance(protocol, Protocol):
             continue
-        tonight = _tonight(protocol, rows[:, axis], rows[:, -1]) if locked else None
-        weights = tonight or solved_weights(cells, protocol)
-        if weights is not None and any(abs(one - 1) > _EVEN for one in weights):
+        codes, counts = rows[:, axis], rows[:, -1]
+        weights = _tonight(protocol, codes, counts) if locked else solved_weights(cells, protocol)
+        if weights is not None:
             found[cells.name] = weights
     return found
 
@@ -49,7 +60,7 @@ def _tonight(protocol: Protocol, codes: IntArray, counts: IntArray) -> Weights |
 
 
 def solved_weights(cells: Cells, protocol: Protocol) -> Weights | None:
-    """P(T=t) / P(T'=t) of the table that the cells were made from; None as in `row_weights`."""
+    """P(T=t) / P(T'=t) of the table that the cells were made from; None as in `all_weights`."""
     shares = cell_shares(cells, protocol)
     own = dict(zip(protocol.inputs.values, shares, strict=True))
     if set(own) != set(protocol.outputs.values) or not all(shares):

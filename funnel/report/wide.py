@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from funnel.cells.cells import Cells
 from funnel.data import Protocol
 from funnel.format.distances import BlockDistances
 from funnel.format.released import ReleasedFile
-from funnel.release.weights import row_weights, solved_weights, weight_name
+from funnel.release.weights import Weights, all_weights, row_weights, weight_name
 from funnel.report import words
 from funnel.report.facts import Facts
 from funnel.text import human, printable
@@ -24,11 +25,13 @@ SUFFERED = 5
 def told(t: Facts, released: ReleasedFile) -> list[dict[str, Any]]:
     """What the published files tell of each wide block."""
     rows = np.array(released.rows, np.int64)
-    weighed = row_weights(t.wide, t.protocols, rows, locked=t.m.locked is not None)
-    return [_said(t, one, _block(t, one, one.name in weighed)) for one in t.wide]
+    uneven, every = (
+        make(t.wide, t.protocols, rows, locked=t.m.locked is not None) for make in (row_weights, all_weights)
+    )
+    return [_said(t, one, _block(t, one, _totals(t, one, uneven, every.get(one.name)))) for one in t.wide]
 
 
-def _block(t: Facts, cells: Cells, weighed: bool) -> dict[str, Any]:
+def _block(t: Facts, cells: Cells, totals: str) -> dict[str, Any]:
     total = int(cells.shares.sum())
     columns = [
         {
@@ -51,7 +54,7 @@ def _block(t: Facts, cells: Cells, weighed: bool) -> dict[str, Any]:
             }
             for place, label in enumerate(cells.labels())
         ],
-        "totals": _totals(t, cells, weighed),
+        "totals": totals,
         "accuracy": _accuracy(t, cells),
     }
 
@@ -68,22 +71,21 @@ def _own(t: Facts, cells: Cells) -> Protocol | None:
     return found if isinstance(found, Protocol) and not found.reads_secret else None
 
 
-def _totals(t: Facts, cells: Cells, weighed: bool) -> str:
+def _totals(t: Facts, cells: Cells, uneven: Container[str], weights: Weights | None) -> str:
     """How the table is read.
 
     The totals are `true`, right at `face` value, `near` to it, by `weight`, or by `estimate` where none of them does.
+    `uneven` are blocks whose rows do not count alike, `weights` those of this one, None where there are none.
     """
-    if weighed:
+    if cells.name in uneven:
         return "weight"
     if cells.name in t.true_cells:  # under a lock as well: whatever moves in the table shows whole
         return "true"
     if t.m.totals == "kept":
         return "face"
-    own = _own(t, cells)
-    weights = None if own is None else solved_weights(cells, own)
     if weights is None:
         return "estimate"
-    return "face" if all(one == 1 for one in weights) else "near"
+    return "face" if t.m.locked is None and all(one == 1 for one in weights) else "near"
 
 
 def _accuracy(t: Facts, cells: Cells) -> list[dict[str, Any]] | None:

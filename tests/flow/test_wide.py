@@ -157,6 +157,22 @@ def test_under_a_lock_nobody_answers_otherwise(released, command, tmp_path):
     assert shares in " ".join((second / "report.html").read_text().split())
 
 
+def test_under_a_lock_there_are_no_weights_where_no_totals_follow(released, command, tmp_path):
+    """Everybody answers by chance alone: the shares of the lock's night are none of tonight's."""
+    people(tmp_path)
+    terms = wide(cells=4) | {"mechanism": "randomised-response", "privacy": {"notion": "perfect"}}
+    assert command("lock", write_policy(tmp_path, **WIDE | terms)).code == 0
+    people(tmp_path, change="* REPLACE (CASE WHEN hash(id, 11) % 3 = 0 THEN 20 ELSE age END AS age)")
+    release = released("--locked", **terms)
+    assert "weight" not in table(release).columns
+    (told,) = json.loads((release / "report.json").read_text())["wide"]
+    assert "Do not count rows of person at face value" in told["said"]
+    assert "totals of cells do not follow from what is released" in told["said"]
+    with pytest.raises(funnel.ReleaseError, match="no weight of its own undoes that"):
+        funnel.open_release(release).weights()
+    assert command("audit", release, "--private", tmp_path / "private").code == 0
+
+
 def test_under_a_lock_weights_undo_what_a_moving_table_hides(released, command, tmp_path):
     """A protocol that keeps the totals of the lock's night shows a part of what moves; weighted rows show it all."""
     people(tmp_path, rows=20_000)
