@@ -175,7 +175,7 @@ class Comparison:
             Curve(
                 line.name,
                 tuple(
-                    Spot(point.epsilon, point.normalised, point.reason, point.upper_bound)
+                    Spot(point.epsilon, point.normalised, point.reason, _up(point.upper_bound))
                     for point in line.points
                 ),
                 dashed=line.reference,

@@ -27,7 +27,7 @@ class Beliefs:
     """The secret's values with their records, and how the notion looks at the change of a belief.
 
     `kind`: by its `factor` or its `odds`, or on `average`; `falls` and `rises`: how far it may, in nats. `width` is the
-    change that pictures show in full.
+    change that pictures show in full: the larger bound, and where there is not one both ways a round factor at least.
     """
 
     values: tuple[str, ...]
@@ -44,13 +44,10 @@ class Beliefs:
         falls, rises, worst = nats_in(notion["falls"]), nats_in(notion["rises"]), t.m.leakage["lip"]
         finite = [one for one in (falls, rises) if math.isfinite(one)]
         wide = [math.log(one) for one in WIDTHS]
-        width = (
-            max(finite)
-            if finite
-            else next((one for one in wide if worst is not None and one >= worst), wide[-1])
-        )
+        if len(finite) < 2:
+            finite.append(next((one for one in wide if worst is not None and one >= worst), wide[-1]))
         values = tuple(label(value) for value in joint.secret.values)
-        return cls(values, records, notion["kind"], notion["quantity"], falls, rises, width)
+        return cls(values, records, notion["kind"], notion["quantity"], falls, rises, max(finite))
 
     @property
     def order(self) -> list[int]:
@@ -76,19 +73,25 @@ class Beliefs:
 
     def _entry(self, s: int, before: float, low: float, high: float) -> dict[str, Any]:
         moves = [self._change(before, low), self._change(before, high)]
-        worst = max(map(abs, moves))
-        parts = [max(-1.0, min(1.0, move / self.width)) if self.width else 0.0 for move in moves]
-        promised = within(self.kind, before, self.falls, self.rises)
+        worst, ends = max(map(abs, moves)), (-self.falls, self.rises)
+        used = max(move / end if move and math.isfinite(end) else 0.0 for move, end in zip(moves, ends, strict=True))
+        promised = None if self.kind == "average" else within(self.kind, before, self.falls, self.rises)
         return {
             "value": self.values[s],
             "records": self.records[s],
             "before": round(before, 6),
             "lowest": round(low, 6),
             "highest": round(high, 6),
-            "promised": None if self.kind == "average" else [round(end, 6) for end in promised],
+            "promised": None if promised is None else [round(end, 6) for end in promised],
             "change": round(worst, 4) + 0.0 if math.isfinite(worst) else None,
-            "moves": [round(part, 3) + 0.0 for part in parts],
+            "used": round(used, 4) + 0.0 if math.isfinite(used) else None,
+            "moves": self._parts(moves),
+            "allowed": None if promised is None else self._parts(ends),
         }
+
+    def _parts(self, ends: Sequence[float]) -> list[float]:
+        """Changes in nats as parts of the width, none beyond it."""
+        return [round(max(-1.0, min(1.0, one / self.width)) if self.width else 0.0, 3) + 0.0 for one in ends]
 
     def _change(self, before: float, after: float) -> float:
         """The change of a belief in nats: ln P(s|y)/P(s), or of its odds."""

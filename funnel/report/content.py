@@ -146,6 +146,7 @@ def _measured(t: Facts, notion: Mapping[str, str]) -> dict[str, Any]:
         "kind": notion["kind"],
         "falls": falls if math.isfinite(falls) else None,
         "rises": rises if math.isfinite(rises) else None,
+        "rises_alone": bool(notion["rises_alone"]),
     }
 
 

@@ -221,17 +221,17 @@ def _legend(steps: Sequence[tuple[str, str]]) -> Markup:
     return element("svg", *parts, class_="legend", aria_hidden="true", font_size=_LABEL, **_size(x, 18))
 
 
-def belief_range(moves: Sequence[float], bounded: bool) -> Markup:
+def belief_range(moves: Sequence[float], allowed: Sequence[float] | None) -> Markup:
     """How far a belief moves, as parts of the width shown; the tick is no change.
 
-    Where the width is a bound, a pale bar shows what it allows; else nothing is shown as allowed.
+    A pale bar shows how far it is `allowed` to; nothing is shown as allowed where nothing bounds it.
     """
     wide, tall = 180.0, 22.0
     bar = {"y": tall / 2 - 4, "height": 8}
-    low, high = (wide / 2 * (1 + move) for move in moves)
+    (low, high), *most = ([wide / 2 * (1 + move) for move in ends] for ends in (moves, allowed) if ends is not None)
     return element(
         "svg",
-        *([element("rect", x=0, width=wide, fill=_ALLOWED, **bar)] if bounded else []),
+        *(element("rect", x=least, width=up - least, fill=_ALLOWED, **bar) for least, up in most),
         element("rect", x=low, width=max(high - low, 1.5), fill=_MEASURED, **bar),
         element("rect", x=wide / 2 - 0.75, y=3, width=1.5, height=tall - 6, fill=_INK),
         class_="range", aria_hidden="true", **_size(wide, tall),
@@ -250,10 +250,11 @@ def bars(first: float, second: float | None, longest: float) -> Markup:
 def reach(say: Tongue, measured: dict[str, Any]) -> Markup:
     """Where a belief may be led, for every belief before: as promised, and as the measured leakage leaves it."""
     side, left, top = 210.0, 44.0, 10.0
-    most = measured["leakage"][measured["measure"]]
+    leakage, own = measured["leakage"], measured["measure"]
     falls, rises = (math.inf if measured[name] is None else measured[name] for name in ("falls", "rises"))
-    found = math.inf if most is None else most
-    bands = [(_ALLOWED, falls, rises), ("#7fb0d4", min(found, falls), min(found, rises))]
+    told = leakage["lip" if measured["rises_alone"] else own], leakage[own]
+    fell, rose = (math.inf if one is None else one for one in told)
+    bands = [(_ALLOWED, falls, rises), ("#7fb0d4", min(fell, falls), min(rose, rises))]
     ticks = [(tick, say.figure(f"{tick:.0%}")) for tick in (0.0, 0.5, 1.0)]
     return element(
         "svg", element("title", say("Where a belief may be led")),

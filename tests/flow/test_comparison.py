@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -61,6 +62,13 @@ def test_no_reader_of_x_alone_passes_the_certified_bound(compared):
         for bound, point in zip(optimal.points, line.points, strict=True):
             if not MECHANISMS[line.mechanism].reads_secret and point.normalised is not None:
                 assert point.normalised <= bound.upper_bound + 1e-9
+
+
+def test_a_picture_proves_no_less_than_the_table(compared):
+    told = re.findall(r"proven at most ([0-9.]+)%", compared.svg())
+    bounds = [point.upper_bound for line in compared.lines for point in line.points if point.upper_bound is not None]
+    assert len(told) == len(bounds) > 0
+    assert all(float(one) / 100 >= bound for one, bound in zip(told, bounds, strict=True))
 
 
 def test_a_point_without_a_figure_says_why_and_is_not_zero(tmp_path):

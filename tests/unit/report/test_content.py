@@ -101,6 +101,22 @@ def test_the_strongest_change_of_all_is_the_leakage(name: str) -> None:
     assert max(changes) == pytest.approx(content["measured"]["leakage"]["lip"], abs=1.01e-4)
 
 
+@pytest.mark.parametrize(("notion", "falls"), [("pml", math.inf), ("lip", None)])
+def test_the_part_of_the_bound_that_is_used_is_of_what_it_bounds(notion: str, falls: float | None) -> None:
+    """Of rises alone where falls have none: a fall beyond ε is nothing that was promised not to be."""
+    joint = Joint.from_table([[400, 10], [300, 290]], "illness", "town")
+    content = sample.sample(joint, [sample.response(joint.blocks[0], 3.0)], notion).full()
+    epsilon = content["measured"]["rises"]
+    for one in content["evidence"]["secrets"]:
+        rise, fall = math.log(one["highest"] / one["before"]), math.log(one["before"] / one["lowest"])
+        assert one["used"] == pytest.approx(max(rise / epsilon, fall / (falls or epsilon)), abs=2e-3)
+        assert one["used"] <= 1
+        assert one["allowed"][0] == -1 and one["moves"][0] >= one["allowed"][0]
+        assert one["moves"][1] <= one["allowed"][1] + 1e-3
+    fell = [one for one in content["evidence"]["secrets"] if one["used"] < one["change"] / epsilon - 2e-3]
+    assert bool(fell) == (notion == "pml")
+
+
 def test_with_two_secret_values_the_change_of_odds_is_the_ldp_leakage() -> None:
     content = SAMPLES["two_blocks"].full()
     changes = [entry["change"] for entry in content["evidence"]["secrets"]]

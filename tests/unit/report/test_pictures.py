@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from xml.etree import ElementTree
 
@@ -104,10 +105,12 @@ def test_only_certainty_is_written_as_a_hundred() -> None:
 
 
 def test_a_move_of_the_whole_bound_fills_the_bar() -> None:
-    allowed, bar, tick = rectangles(pictures.belief_range([-1.0, 1.0], True))
+    allowed, bar, tick = rectangles(pictures.belief_range([-1.0, 1.0], [-1.0, 1.0]))
     assert (allowed["width"], bar["x"], bar["width"]) == ("180", "0", "180")
     assert float(tick["x"]) + float(tick["width"]) / 2 == pytest.approx(90)
-    assert len(rectangles(pictures.belief_range([0.0, 0.1], False))) == 2
+    assert len(rectangles(pictures.belief_range([0.0, 0.1], None))) == 2
+    allowed, *_ = rectangles(pictures.belief_range([-0.5, 0.1], [-1.0, 0.2]))
+    assert (allowed["x"], allowed["width"]) == ("0", "108"), "of falls more is allowed than of rises"
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
@@ -131,6 +134,7 @@ def places(picture: str) -> list[list[tuple[float, float]]]:
 @pytest.mark.parametrize("kind", ["factor", "odds"])
 def test_what_was_measured_lies_within_what_was_promised(kind: str) -> None:
     measured = {"kind": kind, "falls": 1.0, "rises": 1.0, "measure": "lip", "leakage": {"lip": 0.4}}
+    measured["rises_alone"] = False
     promised, found = places(pictures.reach(Tongue(), measured))
     heights = zip(promised[:41], found[:41], promised[::-1][:41], found[::-1][:41], strict=True)
     for most, highest, least, lowest in heights:
@@ -138,9 +142,18 @@ def test_what_was_measured_lies_within_what_was_promised(kind: str) -> None:
 
 
 def test_without_a_bound_on_the_fall_the_band_reaches_the_ground() -> None:
-    measured = {"kind": "factor", "falls": None, "rises": 1.0, "measure": "pml", "leakage": {"pml": None}}
-    promised, found = places(pictures.reach(Tongue(), measured))
+    measured = {"kind": "factor", "falls": None, "rises": 1.0, "measure": "pml", "rises_alone": True}
+    promised, found = places(pictures.reach(Tongue(), measured | {"leakage": {"pml": None, "lip": None}}))
     assert promised == found and promised[::-1][10][1] == pytest.approx(220.0)
+
+
+def test_a_measured_rise_says_nothing_of_the_fall() -> None:
+    """What was measured both ways bounds it: ln 10 where beliefs of a quarter fall to a fortieth."""
+    measured = {"kind": "factor", "falls": None, "rises": 1.0, "measure": "pml", "rises_alone": True,
+                "leakage": {"pml": 0.3, "lip": math.log(10)}}  # fmt: skip
+    _, found = places(pictures.reach(Tongue(), measured))
+    assert found[10][1] == pytest.approx(220 - 210 * 0.25 * math.exp(0.3), abs=0.1)
+    assert found[::-1][10][1] == pytest.approx(220 - 210 * 0.025, abs=0.1)
 
 
 @given(st.lists(TEXT, min_size=1, max_size=5), st.lists(TEXT, min_size=1, max_size=5))
