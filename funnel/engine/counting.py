@@ -71,7 +71,9 @@ def check_minimum(joint: Joint, minimum: int, *, secret_published: bool, noisy: 
                 f"{_have(len(rare), minimum, noisy)}",
                 values=shown,
                 advice=f"{_merge(block, joint.secret.columns, noisy=noisy, missing=missing)}; or lower "
-                "`estimate.minimum` if that disclosure is acceptable.",
+                "`estimate.minimum` if that disclosure is acceptable."
+                if joint.rows >= minimum
+                else "Lower `estimate.minimum`, if that disclosure is acceptable: all records are fewer.",
             )
 
 
@@ -110,8 +112,9 @@ def _merge(block: Alphabet, secret: Sequence[str], *, noisy: bool, missing: bool
         return "Merge values by meaning with `groups` or `bins`, by what is known of the column and not from this table"
     if len(block.columns) == 1:
         return (
-            "Merge them with `rare: other` (numbers and dates: `rare: bin`), by meaning with `groups`, or by `top` or "
-            "`bins` (for `gaussian-funnel` with `rare: bin`, or a coarser `round`)"
+            "Merge them with `rare: other` (numbers and dates, as far as they are told as such: `rare: bin`), by "
+            "meaning with `groups`, or by `top` or `bins` (for `gaussian-funnel` with `rare: bin`, or a coarser "
+            "`round`)"
         )
     return (
         "Merge values of these columns by meaning with `groups`, or by `top` or `bins` (`rare` merges only what is "

@@ -46,11 +46,11 @@ _GRANTS = (
 _OWN: dict[str, Said] = {
     "42501": (
         "the role may not write the table",
-        "Grant it CREATE on the schema; it must own the old table.",
+        "Grant it USAGE and CREATE on the schema; it must own the old table.",
     ),
     "2BP01": (
-        "views depend on the old table, whose columns are others",
-        "Drop them, and make them anew afterwards.",
+        "something there depends on the old table (a view, a key, a function), whose columns are others",
+        "Drop that, and make it anew afterwards.",
     ),
     "22021": (
         "a text of it holds the character U+0000, which no text there can",

@@ -41,6 +41,7 @@ _RENAMED = (
     "Another promise is that of a policy by another name, where this one can stay beside it (found by a run); another "
     "private folder, for other people, does"
 )
+_PINNED = "(a lock pins that too, and says how it is kept)"
 _UNFOUND = " (whether it ends more is found by a run)"
 _LOST = "What was told stays told: keep another private folder for other people"
 
@@ -172,7 +173,8 @@ def _words(policy: Policy, names: Sequence[str]) -> str:
     """What a policy has to write to accept these, with those that it accepts already."""
     every = [*policy.accept, *names]
     word = UNBOUNDED if every == [UNBOUNDED] else f"[{', '.join(every)}]"
-    return f"`accept: {word}`" + (" in place of `budget`" if UNBOUNDED in names and policy.budget is not None else "")
+    instead = f" in place of `budget` {_PINNED}" if UNBOUNDED in names and policy.budget is not None else ""
+    return f"`accept: {word}`{instead}"
 
 
 def _given_up(one: Promise, names: Sequence[str], known: Sequence[Promise]) -> str:
@@ -232,8 +234,8 @@ def _check_told(policy: Policy, found: Together) -> None:
         f"earlier releases told up to {found.figure:.4f} nats of {found.measure} ({found.found}{_counts(policy)}); "
         f"the budget is {policy.budget:.15g}",
         where=policy.file,
-        advice=f"{_left_alone(policy)} What was told stays told: another release needs a larger `budget` or, for other "
-        "people, another private folder. `funnel ledger` lists what was released.",
+        advice=f"{_left_alone(policy)} What was told stays told: another release needs a larger `budget` "
+        f"{_PINNED} or, for other people, another private folder. `funnel ledger` lists what was released.",
     )
 
 

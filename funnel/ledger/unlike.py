@@ -76,7 +76,7 @@ def respects(frames: Sequence[Frame]) -> list[str]:
         NOISY: _several(one.noisy for one in frames),
         "some look at the secret": _several(frozenset(block.reads for block in one.drawn) for one in frames),
         "some call values otherwise": len({one[0] for one in columns}) < len({(one[0], one[2]) for one in columns}),
-        "some have another column under one name": len({one[:2] for one in anew}) < len({*anew}),
+        "some are not known to have the same column under one name": len({one[:2] for one in anew}) < len({*anew}),
     }
     return [what for what, unlike in found.items() if unlike]
 

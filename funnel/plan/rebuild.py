@@ -35,6 +35,8 @@ def rebuild(release: Path, private: Path | None, to: Path | None, *, pdf: bool =
         for path, content in ((folder / name, content) for name, content in files.items()):
             if not (path.is_file() and path.read_bytes() == content):
                 replace_file(path, content, mode=0o644 if private is None else 0o600)
+            elif private is not None:
+                path.chmod(0o600)
     return [folder / name for name in files]
 
 

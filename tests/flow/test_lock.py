@@ -283,6 +283,19 @@ def test_counts_of_the_night_that_a_kept_lock_was_made_are_the_publishers_word_a
     assert "minimum" in {one.claim for one in report.unchecked}
 
 
+def test_a_budget_that_a_lock_pins_is_raised_as_the_refusal_says(command, folder):
+    policy = write_policy(folder, **BASE, budget=0.3)
+    assert command("lock", policy).code == 0
+    assert command("run", "--locked", policy).code == 0
+    refused = command("run", write_policy(folder, **BASE, budget=0.01))
+    assert (refused.code, "larger `budget` (a lock pins that too, and says how it is kept)" in refused.err) == (4, True)
+    policy = write_policy(folder, **BASE, budget=0.4)
+    told = command("run", "--locked", policy)
+    assert (told.code, "`funnel lock --keep" in told.err) == (1, True)
+    assert command("lock", "--keep", policy).code == 0
+    assert command("run", "--locked", policy).code == 0
+
+
 def test_a_kept_lock_says_when_its_protocol_was_fixed(command, folder, monkeypatch):
     """Totals stay as they were on that night, which may be long before: not on the night it was kept."""
     policy = write_policy(folder, **BASE | {"mechanism": "invariant"})

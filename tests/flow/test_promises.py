@@ -123,6 +123,20 @@ def test_an_end_that_is_accepted_is_told_for_good(command, folder: Path) -> None
     assert failures(funnel.audit_release(last.release, folder / "private")) == set()
 
 
+def test_a_column_that_draws_by_another_secret_cannot_compare_is_not_said_to_be_another(folder: Path) -> None:
+    """It is the same one, of the same table; but whether it is, people of one secret tell, and that of another then."""
+    duckdb.sql(
+        "SELECT i AS id, 'a' || (i % 2) AS a, 'b' || (hash(i) % 2) AS b, 'x' || (hash(i, 1) % 3) AS x "
+        "FROM range(900) t(i)"
+    ).write_parquet(str(folder / "two.parquet"))
+    terms = {"source": {"table": "two.parquet", "entity": "id"}, "public": ["x"], "draws": {"key": "file:a.key"},
+             "privacy": {"notion": "lip", "epsilon": 0.15}}  # fmt: skip
+    run(folder, terms, name="first", sensitive=["b"], mechanism="randomised-response")
+    with pytest.raises(funnel.FunnelError) as refused:
+        run(folder, terms, name="second", sensitive=["a"], mechanism="conditional-reporting")
+    assert "some look at the secret and some are not known to have the same column" in refused.value.message
+
+
 def test_what_is_hidden_may_be_released_within_the_budget(command, folder: Path) -> None:
     """The promise ends, and nobody is told that its bound was passed."""
     run(folder, FIRST, budget=2.0)

@@ -24,6 +24,10 @@ def test_what_is_rare_in_several_columns_together_is_not_to_be_merged_in_one() -
     assert "put the columns into blocks of their own" in together
 
 
+def test_of_fewer_records_than_the_minimum_nothing_is_merged() -> None:
+    assert advised(Joint.from_table(np.array([[3, 2], [2, 2]]))).startswith("Lower `estimate.minimum`")
+
+
 def test_a_missing_value_is_advised_what_takes_it_in_alone() -> None:
     """Neither `rare: bin` nor `groups`, `bins`, `top` or a coarser `round` merges it."""
     joint = Joint.from_table(np.array([[30, 2], [30, 3]]))
