@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import Decimal
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import product
@@ -35,6 +36,7 @@ _WRITTEN: tuple[tuple[str, re.Pattern[str], Callable[[str], Hashable]], ...] = (
     ("DATE", re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), date.fromisoformat),
 )
 """How whole numbers, numbers and dates are told."""
+_FINER = re.compile(r"[.,][0-9]{7}")
 _SHOWN = 8
 _LARGE = 1e60
 """Numbers beyond this, and beyond one over it, have no square that times a count is a float."""
@@ -280,7 +282,7 @@ def _end(text: str) -> _Point | None:
     """An edge: a number, or a date as the moment at which it begins, for nothing says that a column has no times."""
     if text == "∞":
         return _OPEN
-    for read in (_number, datetime.fromisoformat):
+    for read in (_number, _moment):
         try:
             point = read(text)
         except ValueError:
@@ -290,11 +292,18 @@ def _end(text: str) -> _Point | None:
 
 
 def _number(text: str) -> float:
-    """A number; ValueError also where it is a whole one that floats do not have: intervals are compared in them."""
+    """A number; ValueError also where it is finer than floats, in which intervals are compared."""
     number = float(text)
-    if text.lstrip("+-").isdecimal() and int(text) != number:
+    if Decimal(text) != Decimal(repr(number)):
         raise ValueError(text)
     return number
+
+
+def _moment(text: str) -> datetime:
+    """A date, or a moment; ValueError also where it is finer than microseconds."""
+    if _FINER.search(text):
+        raise ValueError(text)
+    return datetime.fromisoformat(text)
 
 
 def _edges(column: _Operand) -> str:
@@ -320,24 +329,18 @@ def _pointed(
 
 
 def _between(low: _Point, high: _Point, cuts: Sequence[_Point]) -> Iterator[_Point]:
-    """The lower end, each cut inside, and something between neighbours."""
+    """The lower end, each cut inside, and something between neighbours; infinity above the last cut of what is open."""
     inside = [low, *(cut for cut in cuts if low < cut and (high == _OPEN or cut < high))]  # type: ignore[operator]
     yield from inside
     for one, after in zip(inside, [*inside[1:], high], strict=True):
-        end = _beyond(one) if after == _OPEN else after
-        yield one + (end - one) / 2  # type: ignore[operator]
-
-
-def _beyond(point: _Point) -> _Point:
-    """A number or a moment far enough above a point that something is between; there is none above the last moment."""
-    return datetime.max if isinstance(point, datetime) else point + max(2.0, abs(point))
+        yield after if after == _OPEN else one + (after - one) / 2  # type: ignore[operator]
 
 
 def _shown(column: _Operand, text: str | None) -> list[str | None]:
     """What stands for a value: itself, or the points of its interval."""
     if column.points is None or text is None:
         return [text]
-    return [str(point) for point in column.points[text]]
+    return ["infinity" if point == _OPEN else str(point) for point in column.points[text]]
 
 
 def _cut(text: str, columns: Sequence[_Operand]) -> ReleaseError:

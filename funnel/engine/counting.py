@@ -72,7 +72,7 @@ def check_minimum(joint: Joint, minimum: int, *, secret_published: bool, noisy: 
                 values=shown,
                 advice=f"{_merge(block, joint.secret.columns, noisy=noisy, missing=missing)}; or lower "
                 "`estimate.minimum` if that disclosure is acceptable."
-                if joint.rows >= minimum
+                if noisy or joint.rows >= minimum
                 else "Lower `estimate.minimum`, if that disclosure is acceptable: all records are fewer.",
             )
 

@@ -86,7 +86,7 @@ class Beliefs:
             "change": round(worst, 4) + 0.0 if math.isfinite(worst) else None,
             "used": round(used, 4) + 0.0 if math.isfinite(used) else None,
             "moves": self._parts(moves),
-            "allowed": None if promised is None else self._parts(ends),
+            "allowed": None if promised is None else self._parts([self._change(before, end) for end in promised]),
         }
 
     def _parts(self, ends: Sequence[float]) -> list[float]:

@@ -425,13 +425,18 @@ def test_of_what_is_open_above_every_cut_is_inside():
     for cut in ("t > 1600000000000000000", "t > 1700000000000000000", "t <= 1.7e300"):
         with pytest.raises(funnel.ReleaseError, match="cuts an interval"):
             condition("1.6e+18", cut)
-    with pytest.raises(funnel.ReleaseError, match="intervals of numbers"):
-        condition("1.6e+18", "t < 1600000000000000001")
+    for low, finer in (("1.6e+18", "t < 1600000000000000001"), ("1.6e+18", "t < 1600000000000000000.5"),
+                       ("0.1", "t >= 0.10000000000000000001")):  # fmt: skip
+        with pytest.raises(funnel.ReleaseError, match="intervals of numbers"):
+            condition(low, finer)
+    assert condition("0.1", "t >= 0.1") == [0, 1] and condition("0.1", "t >= 0.10") == [0, 1]
     values = (("[2020-01-01, 2021-01-01)",), ("[2021-01-01, ∞)",))
     days = Domain([Factor(("day",), values, ("VARCHAR",))])
-    assert days.condition("day <= '9999-12-31 23:59:59.999999'").tolist() == [1, 1]
-    with pytest.raises(funnel.ReleaseError, match="cuts an interval"):
-        days.condition("day < '9999-12-31 23:59:59'")
+    for last in ("day < '9999-12-31 23:59:59'", "day <= '9999-12-31 23:59:59.999999'"):
+        with pytest.raises(funnel.ReleaseError, match="cuts an interval"):
+            days.condition(last)
+    with pytest.raises(funnel.ReleaseError, match="intervals of dates"):
+        days.condition("day < '2021-01-01 00:00:00.0000005'")
 
 
 def test_what_nothing_fits_is_said_to_be_so():

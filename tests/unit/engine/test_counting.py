@@ -25,7 +25,9 @@ def test_what_is_rare_in_several_columns_together_is_not_to_be_merged_in_one() -
 
 
 def test_of_fewer_records_than_the_minimum_nothing_is_merged() -> None:
-    assert advised(Joint.from_table(np.array([[3, 2], [2, 2]]))).startswith("Lower `estimate.minimum`")
+    few = Joint.from_table(np.array([[3, 2], [2, 2]]))
+    assert advised(few).startswith("Lower `estimate.minimum`")
+    assert advised(few, noisy=True).startswith("Merge values"), "for noisy counts say not how many there are"
 
 
 def test_a_missing_value_is_advised_what_takes_it_in_alone() -> None:

@@ -111,8 +111,11 @@ def test_the_part_of_the_bound_that_is_used_is_of_what_it_bounds(notion: str, fa
         rise, fall = math.log(one["highest"] / one["before"]), math.log(one["before"] / one["lowest"])
         assert one["used"] == pytest.approx(max(rise / epsilon, fall / (falls or epsilon)), abs=2e-3)
         assert one["used"] <= 1
-        assert one["allowed"][0] == -1 and one["moves"][0] >= one["allowed"][0]
-        assert one["moves"][1] <= one["allowed"][1] + 1e-3
+        width = content["evidence"]["width"]
+        for part, end in zip(one["allowed"], one["promised"], strict=True):
+            change = math.log(end / one["before"]) if end else -math.inf
+            assert part == pytest.approx(max(-1, min(1, change / width)), abs=2e-3)
+        assert one["allowed"][0] <= one["moves"][0] <= one["moves"][1] <= one["allowed"][1] + 1e-3
     fell = [one for one in content["evidence"]["secrets"] if one["used"] < one["change"] / epsilon - 2e-3]
     assert bool(fell) == (notion == "pml")
 
