@@ -45,17 +45,20 @@ class Identified:
     seen: Seen | None
 
 
-def identify(tonight: Night, earlier: Sequence[Night], *, blind: bool = False) -> Identified:
+def identify(
+    tonight: Night, earlier: Sequence[Night], *, blind: bool = False, finer: bool = False
+) -> Identified:
     """Compare a release with those before it, oldest first; `blind` by the names of their tables alone.
 
+    `finer`: others may know values that are finer than those released, which only the hash of all rows is of.
     `numbered`, `since` and `hidden` of `tonight` are not looked at.
     """
-    return (_ByName if blind else _Comparison)(tonight, earlier).found()
+    return (_ByName if blind else _Comparison)(tonight, earlier, finer=finer).found()
 
 
 class _Comparison:
-    def __init__(self, tonight: Night, earlier: Sequence[Night]) -> None:
-        self.tonight, self.latest = tonight, list(reversed(earlier))
+    def __init__(self, tonight: Night, earlier: Sequence[Night], *, finer: bool) -> None:
+        self.tonight, self.latest, self.finer = tonight, list(reversed(earlier)), finer
         self.known = dict[str, Shared | None]()
         self.entire = dict[str, bool]()
         """By the SHA-256 of an earlier digest: whether it shows all people and values to be the same."""
@@ -182,6 +185,8 @@ class _Comparison:
             return False
         if night.content == self.tonight.content:
             return True
+        if self.finer:
+            return False
         if night.sha256 not in self.entire and (both := self.shared(night)) is not None:
             self.entire[night.sha256] = both.entire([name for one in self.tonight.drawn for name in one.columns])
         return self.entire.get(night.sha256, False)

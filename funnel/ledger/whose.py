@@ -52,7 +52,8 @@ def known_again(
         people.content, lambda: people, sha256, partial(by_value, joint), policy.sensitive, release, own[0].present,
     )  # fmt: skip
     blind = policy.estimate.epsilon is not None
-    found = identify(tonight, [_night(policy.private, policy.to, entry) for entry in entries], blind=blind)
+    earlier = [_night(policy.private, policy.to, entry) for entry in entries]
+    found = identify(tonight, earlier, blind=blind, finer=policy.privacy.asks_own)
     identity = Identity(people.table, people.content, sha256, found.numbered, found.secret, found.assumes, found.seen)
     drawn = tuple(replace(one, since=since) for one, since in zip(own, found.since, strict=True))
     return drawn, identity, tuple(_anew(policy, release, own, found, entries))
@@ -95,7 +96,8 @@ def assumed(identity: Identity) -> str:
     told = f"takes for granted: {', '.join(identity.assumes)}"
     if (seen := identity.seen) is None:
         return told
-    same = "" if seen.unchanged is None else f", {seen.unchanged:.2%} of these with the same values"
+    coarse = "of these with the same values, as coarse as the table has them"
+    same = "" if seen.unchanged is None else f", {seen.unchanged:.2%} {coarse}"
     return f"{told}; of a sample {seen.people:.2%} were among those read for {seen.since}{same}"
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from funnel.data import AnyProtocol, Joint, Protocol
-from funnel.data.convert import alphabet_record, cells_of, grid
+from funnel.data.convert import alphabet_record, cells_of, grid, known_file
 from funnel.data.joint import IntArray
 from funnel.engine.counting import rare_secrets
 from funnel.errors import InternalError, LedgerError
-from funnel.format import counts, manifest, schema, terms
+from funnel.format import counts, known, manifest, schema, terms
 from funnel.format.canonical import FormatError
 from funnel.format.journal import ReleaseEntry
 from funnel.ledger.archive import kept_protocol
@@ -239,9 +239,12 @@ def _kept(private: Path, last: ReleaseEntry) -> tuple[Any, ...] | None:
 
 def _alike(policy: Policy, found: Protection, evidence: Path) -> bool:
     """Whether a release was made for the same counts, by the same terms and mechanism; not where nobody knows."""
+    finer = found.joint.finer
     try:
         asked = schema.read(terms.TermsFile, terms.NAME, (evidence / terms.NAME).read_bytes())
         counted = schema.read(counts.CountsFile, counts.NAME, (evidence / counts.NAME).read_bytes())
+        if finer is not None and (evidence / known.NAME).read_bytes() != schema.write(known_file(finer)):
+            return False
     except (OSError, FormatError):
         return False
     return _terms(asked) == _terms(terms_file(policy)) and _same(counted, found.joint)

@@ -48,7 +48,7 @@ def check(opened: Release) -> str | Unchecked:
     same, then = next((pair for pair in reversed(plain) if pair[0].content == own.content), (None, entry))
     if same is not None and not blind:
         _same(own, same, locked_alike=then.lock == entry.lock)
-    found = identify(own, earlier, blind=blind)
+    found = identify(own, earlier, blind=blind, finer=opened.manifest.parameters.knows is not None)
     told, file = entry.identity, own.digest
     mine = file.table, file.content, told.people_sha256
     identity = Identity(*mine, found.numbered, found.secret, found.assumes, found.seen)
