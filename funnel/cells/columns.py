@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from itertools import pairwise
 from typing import Any
 
@@ -14,8 +15,13 @@ import numpy.typing as npt
 
 from funnel.cells.counts import tallied
 from funnel.data.joint import FloatArray, IntArray
+from funnel.errors import PlanError
 
 Codes = npt.NDArray[np.int32]
+_DIGITS = 500
+"""More than any number of a table has, before and behind its point together."""
+_ROUNDED = 1e-12
+"""Relative; far more than floats lose."""
 _TEMPORAL = ("DATE", "TIMESTAMP", "TIME")
 
 
@@ -71,15 +77,31 @@ class Vocabulary:
         return np.array([np.nan if one is None else number(one, self.type) for one in self.values], float)
 
     def places(self, texts: Sequence[str | None]) -> Codes:
-        """The code of what each of the source's values is released as, -1 for none."""
+        """The code of what each of the source's values is released as, -1 for none.
+
+        Raises PlanError for what has no place among numbers, dates or times.
+        """
         other = -1 if self.other is None else self.other
         missing = -1 if self.missing is None else self.missing
         if self.cuts is None:
             known = {value: code for code, value in enumerate(self.values) if value is not None}
             return np.array([missing if one is None else known.get(one, other) for one in texts], np.int32)
-        cuts, told = np.split(numbers([*self.cuts, *texts], self.type), [len(self.cuts)])
+        try:
+            cuts, told = np.split(numbers([*self.cuts, *texts], self.type), [len(self.cuts)])
+        except ValueError as error:
+            raise unordered(self.name, str(error)) from None
         gone = np.array([one is None for one in texts], bool)
         return np.where(gone, missing, np.searchsorted(cuts, told, side="right")).astype(np.int32)
+
+
+def unordered(column: str, value: str) -> PlanError:
+    """The error of a value without a place among others."""
+    return PlanError(
+        "column-type",
+        f"column {column!r} holds what is neither a finite number nor a date from the year 1 to 9999",
+        values=value,
+        advice="Filter such records, or leave the column out.",
+    )
 
 
 def number(text: str, kind: str) -> float:
@@ -115,12 +137,31 @@ def between(left: str, right: str, kind: str) -> str:
     if kind.startswith(_TEMPORAL):
         return _round_time(left, right)
     low, high = Decimal(left), Decimal(right)
-    for exponent in range(high.adjusted() + 1, _last_place(high) - 1, -1):
-        unit = Decimal(1).scaleb(exponent)
-        candidate = (high / unit).to_integral_value("ROUND_FLOOR") * unit
-        if candidate > low and number(str(candidate), kind) > number(left, kind):
-            return f"{candidate:f}"
+    with localcontext(prec=_DIGITS):
+        for exponent in range(high.adjusted() + 1, _last_place(high) - 1, -1):
+            unit = Decimal(1).scaleb(exponent)
+            candidate = (high / unit).to_integral_value("ROUND_FLOOR") * unit
+            if candidate > low and number(str(candidate), kind) > number(left, kind):
+                return f"{candidate:f}"
     return right
+
+
+def nearest(texts: Sequence[str | None], kept: Sequence[str], kind: str) -> IntArray:
+    """The places (v,) of the nearest of the numbers kept, which are in order; of two the lower one. Exactly.
+
+    Raises ValueError for what is no finite number.
+    """
+    ends, told = (np.array([0.0 if one is None else number(one, kind) for one in side]) for side in (kept, texts))
+    middles = (ends[1:] + ends[:-1]) / 2
+    found = np.searchsorted(middles, told, side="left").astype(np.int64)
+    with localcontext(prec=_DIGITS):
+        halves = [(_exact(low, kind) + _exact(high, kind)) / 2 for low, high in pairwise(kept)]
+    room = _ROUNDED * (np.abs(told) + np.abs(ends).max(initial=0.0))
+    away = np.abs(np.pad(middles, 1, constant_values=np.inf)[np.stack([found, found + 1])] - told).min(axis=0)
+    for place in np.flatnonzero(away <= room).tolist():  # where floats are not to be relied on
+        if (text := texts[place]) is not None:
+            found[place] = bisect_left(halves, _exact(text, kind))
+    return found
 
 
 def cuts_between(values: Sequence[tuple[str, str]], kind: str) -> tuple[str, ...]:

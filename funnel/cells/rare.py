@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from funnel.cells.columns import Codes, SourceColumn, Vocabulary, cuts_between, order
+from funnel.cells.columns import Codes, SourceColumn, Vocabulary, cuts_between, order, unordered
 from funnel.data.alphabet import OTHER
 from funnel.data.joint import IntArray
 from funnel.errors import PlanError
@@ -125,12 +125,7 @@ def _ordered(source: SourceColumn, counts: IntArray, support: int) -> Merged:
     try:
         ranks = [code for code in order(source.values, source.type) if counts[code]]
     except ValueError as error:
-        raise PlanError(
-            "column-type",
-            f"column {source.name!r} holds what is neither a finite number nor a date from the year 1 to 9999",
-            values=str(error),
-            advice="Filter such records, or leave the column out.",
-        ) from None
+        raise unordered(source.name, str(error)) from None
     missing = next((code for code in ranks if source.values[code] is None), None)
     numbers = [code for code in ranks if code != missing]
     own = missing is not None and (counts[missing] >= support or not numbers)

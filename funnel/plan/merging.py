@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from funnel.cells.columns import SourceColumn, numbers, order
+from funnel.cells.columns import SourceColumn, nearest, order, unordered
 from funnel.cells.rare import merge_counted
 from funnel.data import Alphabet
 from funnel.data.alphabet import OTHER
@@ -59,7 +59,10 @@ def of_lock(rare: Rare, values: Sequence[Text], known: Sequence[Text]) -> list[T
     if rare.rule == "bin":
         there = [one for one in known if one is not None]
         kept = [there[place] for place in order(there, rare.kind)]
-        return _at(values, kept, _nearest(values, kept, rare.kind))
+        try:
+            return _at(values, kept, nearest(values, kept, rare.kind))
+        except ValueError as error:
+            raise unordered(rare.column, str(error)) from None
     return [one if one in known else OTHER for one in values]
 
 
@@ -82,7 +85,7 @@ def _binned(rare: Rare, values: Sequence[Text], counts: IntArray, minimum: int) 
     merged = merge_counted(source, counts[there], minimum, "bin")
     kept = [one for one in merged.column.values if one is not None]
     while True:
-        places = _nearest(values, kept, rare.kind)
+        places = nearest(values, kept, rare.kind)
         records = np.bincount(places, weights=np.where(there, counts, 0), minlength=len(kept))
         if records.min() >= minimum:
             return _at(values, kept, places)
@@ -92,12 +95,6 @@ def _binned(rare: Rare, values: Sequence[Text], counts: IntArray, minimum: int) 
 def _at(values: Sequence[Text], kept: Sequence[str], places: IntArray) -> list[Text]:
     """The values kept at these places (v,); the missing value stays."""
     return [None if one is None else kept[place] for one, place in zip(values, places, strict=True)]
-
-
-def _nearest(values: Sequence[Text], kept: Sequence[str], kind: str) -> IntArray:
-    """The places (v,) of the nearest of the numbers kept, which are in order; of two the lower one."""
-    ends, told = np.split(numbers([*kept, *values], kind), [len(kept)])
-    return np.searchsorted((ends[1:] + ends[:-1]) / 2, told, side="left")
 
 
 _NONE = np.zeros(0, np.int32)

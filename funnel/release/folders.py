@@ -9,6 +9,7 @@ inside as they do in a table of one file.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import PurePosixPath
@@ -26,6 +27,8 @@ MISSING = "__HIVE_DEFAULT_PARTITION__"
 FIRST = "part-0"
 LONGEST = 255
 """Bytes of a name that file systems take."""
+_FAR = re.compile(r"\d{5,}-\d\d-\d\d|-\d+-\d\d-\d\d|\d+-\d\d-\d\d.*\(BC\)$")
+"""Dates that some readers of a folder's name cannot read."""
 MOST = 10_000
 """Files of a release: more are slow to read, and to look at."""
 
@@ -81,8 +84,9 @@ def check_folders(column: str | None, most: int, blocks: Iterable[Alphabet], row
         raise PlanError("partition", said, advice=f"{few}: {MOST:,} files are the most.")
     for value in values:
         long = len(folder(column, value)) > LONGEST
-        if long or value == MISSING:
-            why = f"needs more than the {LONGEST} bytes that a name may have" if long else "names missing values"
+        if long or value == MISSING or _FAR.match(value or ""):
+            why = "names missing values" if value == MISSING else "is of no year from 1 to 9999, which readers know"
+            why = f"needs more than the {LONGEST} bytes that a name may have" if long else why
             said = f"a value of {column} can be no name of a folder: it {why}"
             advice = "Give it another name (`groups`), or take another column."
             raise PlanError("partition", said, advice=advice, values=f"{(value or '')[:40]!r}")
@@ -126,5 +130,7 @@ def _coded(column: pa.Array) -> tuple[list[str | None], IntArray]:
     import pyarrow.compute as pc
 
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    texts = [*coded.dictionary.cast(pa.string()).to_pylist(), None]
+    own = coded.dictionary  # decimals as people write them: Arrow has the small ones as 1E-7
+    plain = pa.types.is_decimal(own.type)
+    texts = [*([f"{one:f}" for one in own.to_pylist()] if plain else own.cast(pa.string()).to_pylist()), None]
     return texts, np.asarray(pc.fill_null(coded.indices.cast(pa.int64()), len(texts) - 1).to_numpy(), np.int64)

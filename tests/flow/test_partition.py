@@ -79,6 +79,27 @@ def made(tmp_path_factory, key) -> dict[str, Path]:
     return found
 
 
+@pytest.mark.parametrize("values", ["[0, 1.1e-7, 1]", "[0, 1e-7, 2e-7]"])
+def test_small_decimals_name_folders_as_they_are_told(tmp_path, key, monkeypatch, values):
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    rows = f"SELECT i // 3 % 2 AS w, ({values})[i % 3 + 1]::DOUBLE AS v, 's' || (hash(i) % 2) AS s FROM range(600) t(i)"
+    duckdb.sql(rows).write_parquet(str(tmp_path / "towns.parquet"))
+    asked = {"public": [{"name": "v", "round": 1e-7}, "w"], "release__partition": "v"}
+    release = Path(funnel.run(write_policy(tmp_path, **PLAIN | asked)).release)
+    assert all("E" not in one.name for one in (release / "data").iterdir())
+    assert failures(funnel.audit_release(release, tmp_path / "private")) == set()
+
+
+@pytest.mark.parametrize("day", ["DATE '10000-01-01'", "DATE '0044-03-15 (BC)'"])
+def test_days_that_readers_cannot_read_are_no_names_of_folders(tmp_path, key, monkeypatch, day):
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    days = f"[DATE '2020-01-01', {day}][i % 2 + 1] AS v"
+    rows = f"SELECT i // 2 % 2 AS w, {days}, 's' || (hash(i) % 2) AS s FROM range(600) t(i)"
+    duckdb.sql(rows).write_parquet(str(tmp_path / "towns.parquet"))
+    with pytest.raises(funnel.FunnelError, match="of no year from 1 to 9999"):
+        funnel.run(write_policy(tmp_path, **PLAIN | {"public": ["v", "w"], "release__partition": "v"}))
+
+
 def told(release: Path) -> Counter:
     """The released rows as released.json has them."""
     shown = json.loads((release / "released.json").read_text())

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from funnel.cells.columns import between
+from funnel.cells.columns import Vocabulary, between, nearest
 from funnel.cells.rare import MOST_VALUES, merge
 from funnel.errors import PlanError
 from funnel.plan.merging import of_lock
@@ -105,6 +109,45 @@ def test_rules() -> None:
 )
 def test_cuts_are_round(left: str, right: str, kind: str, cut: str) -> None:
     assert between(left, right, kind) == cut
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "kind"),
+    [
+        ("3", "9" * 38, "DECIMAL(38,0)"),
+        ("1" + "0" * 27, "1" + "9" * 27 + "." + "9" * 10, "DECIMAL(38,10)"),
+        ("7", "9" * 29 + ".99", "DECIMAL(38,2)"),
+    ],
+)
+def test_cuts_between_long_decimals_are_between_them(left: str, right: str, kind: str) -> None:
+    assert Decimal(left) < Decimal(between(left, right, kind)) <= Decimal(right)
+
+
+@given(
+    st.sampled_from([("BIGINT", 2**53, 0), ("BIGINT", 2**62, 0), ("DECIMAL(38,10)", 10**17, 10), ("DOUBLE", 40, 1)]),
+    st.lists(st.integers(0, 60), min_size=1, max_size=6, unique=True),
+    st.lists(st.integers(-5, 65), max_size=12),
+)
+def test_the_nearest_is_the_nearest_however_long_numbers_are(
+    about: tuple[str, int, int], kept: list[int], others: list[int]
+) -> None:
+    """Of two as near the lower one, by whole numbers."""
+    kind, base, places = about
+    own = sorted(base * 10**places + one for one in kept)
+    values = [base * 10**places + one for one in others]
+    texts = [[str(Decimal(one).scaleb(-places)) for one in side] for side in (values, own)]
+    expected = [min(range(len(own)), key=lambda i: (abs(own[i] - one), i)) for one in values]
+    assert nearest(*texts, kind).tolist() == expected
+
+
+@pytest.mark.parametrize(("kind", "text"), [("DOUBLE", "inf"), ("DATE", "10000-01-01"), ("TIME", "24:00:00")])
+def test_what_has_no_place_among_the_values_of_a_lock_is_refused_by_name(kind: str, text: str) -> None:
+    known = {"DOUBLE": ["1", "2"], "DATE": ["2020-01-01", "2020-02-01"], "TIME": ["10:00:00", "11:00:00"]}[kind]
+    rare = Rare("x", "bin", kind, "", "rare", "lock")
+    column = Vocabulary("x", kind, tuple(known), (known[1],), None, None)
+    for ask in (lambda: of_lock(rare, [*known, text], known), lambda: column.places([*known, text])):
+        with pytest.raises(PlanError, match="neither a finite number nor a date"):
+            ask()
 
 
 def test_too_few_numbers_beside_missing_ones_are_missing_too() -> None:
