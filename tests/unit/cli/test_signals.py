@@ -24,7 +24,8 @@ def ended(code: str, *folders: Path) -> subprocess.CompletedProcess[str]:
     """A process that runs the code and leaves as the command line does."""
     text = f"{START}try:\n    {code}\nexcept KeyboardInterrupt:\n    print('out', flush=True); leave(interrupted())\n"
     environment = os.environ | {"PYTHONPATH": ":".join(map(str, (ROOT, *folders)))}
-    return subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", text]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
@@ -36,5 +37,6 @@ def test_a_signal_in_code_made_from_text_leaves_its_exit_code(number, code):
 def test_a_signal_during_an_import_is_heard_when_that_has_ended(tmp_path):
     module = f"import os, time\nos.kill(os.getpid(), {int(signal.SIGTERM)})\ntime.sleep(0.2)\nprint('in', flush=True)\n"
     (tmp_path / "slow.py").write_text(module)
-    done = ended("import slow; signal.pause()", tmp_path)
+    # Not one long wait: a signal that comes just before it begins is heard when that has ended.
+    done = ended("import slow, time\n    while True: time.sleep(0.01)", tmp_path)
     assert (done.returncode, done.stdout) == (143, "in\nout\n"), done.stderr
