@@ -37,7 +37,7 @@ _GAUGES: tuple[tuple[str, str, Callable[[Told], float | None]], ...] = (
     ("funnel_leakage_nats", "Leakage of the release in its own measure.", _leakage),
     ("funnel_epsilon_nats", "Leakage that the policy allows a release.", lambda told: told.get("epsilon")),
     ("funnel_budget_left_nats", "What is left of the policy's budget.", lambda told: told["left"]),
-    ("funnel_drift_share", "Share of the distribution that moved since the lock was made.", _drift),
+    ("funnel_drift_share", "Share of the distribution (values as drawn for) moved since the lock was made.", _drift),
 )  # fmt: skip
 
 

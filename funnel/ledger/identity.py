@@ -174,8 +174,8 @@ class _Comparison:
         if any(asked and not self._shown(night) for night, asked in zip(relevant, again, strict=True)):
             return ("identifiers unchanged", *UNCHANGED)
         rest = (night for night, asked in zip(relevant, again, strict=True) if not asked)
-        # What they had who were absent is in no digest.
-        hidden = any(night.present is not None for night in self.latest)
+        # What they had who are absent is in no digest, nor whether those who are absent now were there.
+        hidden = bool(self.latest) and any(night.present is not None for night in (self.tonight, *self.latest))
         return UNCHANGED if hidden or any(not self._shown(night) for night in rest) else ()
 
     def _shown(self, night: Night) -> bool:

@@ -96,7 +96,7 @@ def assumed(identity: Identity) -> str:
     told = f"takes for granted: {', '.join(identity.assumes)}"
     if (seen := identity.seen) is None:
         return told
-    coarse = "of these with the same values, as coarse as the table has them"
+    coarse = "of these with the same values, as drawn for, in the columns of both"
     same = "" if seen.unchanged is None else f", {seen.unchanged:.2%} {coarse}"
     return f"{told}; of a sample {seen.people:.2%} were among those read for {seen.since}{same}"
 

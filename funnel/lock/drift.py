@@ -83,7 +83,7 @@ def words(found: DriftFile) -> str:
     then = "without bound" if found.leakage_then is None else f"at most {found.leakage_then:g}"
     parts = [f"{found.measure} {then} then, {_nats(found.leakage_now)} nats now"]
     if found.distance is not None:
-        parts.append(f"{found.distance:.2%} of the distribution moved")
+        parts.append(f"{found.distance:.2%} of the distribution (values as drawn for) moved")
     if found.inside is not None:
         far = "beyond any" if found.divergence is None else f"{found.divergence:.3g} nats away"
         parts.append(f"{far}, {'within' if found.inside else 'OUTSIDE'} the {found.radius:.3g} of the lock")

@@ -303,7 +303,8 @@ def _leaks(policy: Policy, lock: Lock, found: Protection, moved: DriftFile) -> L
         else f"moves a belief by {_nats(nats)} there, above the {getattr(notion, key):.15g} of the policy's `{key}`"
         for key, nats in needed.items()
     ]
-    far = "" if moved.distance is None else f"; {moved.distance:.2%} of the distribution has moved since"
+    share = "of the distribution (values as drawn for) has moved since"
+    far = "" if moved.distance is None else f"; {moved.distance:.2%} {share}"
     return LockError(
         "lock-leaks",
         f"the pinned protocol {', and '.join(said)}{far}",

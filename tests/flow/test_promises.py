@@ -335,6 +335,20 @@ def test_what_was_told_at_other_counts_does_not_stand_for_a_repeat(folder: Path)
     assert everything_holds(folder)
 
 
+def test_whether_those_who_are_left_out_now_were_there_before_is_taken_for_granted(folder: Path) -> None:
+    """They are in no digest of tonight: that nobody came or went for what they have is not shown."""
+    terms = FIRST | {"budget": None, "accept": "unbounded"}
+    run(folder, terms)
+    table = folder / "people.parquet"
+    duckdb.sql(f"SELECT * FROM '{table}' UNION ALL SELECT * REPLACE (id + 400 AS id) FROM '{table}' WHERE id < 200"
+               ).write_parquet(str(folder / "more.parquet"))  # fmt: skip
+    (folder / "more.parquet").rename(table)
+    left = run(folder, terms | {"source": PEOPLE | {"filter": "id < 400"}})
+    assert left.composed.present is not None
+    assert "comings and goings tell nothing" in left.composed.identity.assumes
+    assert left.composed.together.how != "exact"
+
+
 def test_two_budgets_about_one_secret_are_kept_both(folder: Path) -> None:
     """The tighter of two refuses what the other one would let pass; both have one figure."""
     run(folder, FIRST, budget=0.21)

@@ -586,7 +586,7 @@ def test_the_drift_since_a_lock_is_told_with_the_evidence_alone() -> None:
     release = replace(SAMPLES["one_block"], drift=drift)
     text = text_of(release.full())
     assert (
-        "2.1% of the distribution has moved." in text
+        "2.1% of the distribution (values as drawn for) has moved." in text
         and "Values of the lock without records: Preschool." in text
     )
     assert ": at most 0.9000 nats then, 0.9500 nats now; 31,000 records then, 32,561 now." in text
