@@ -29,7 +29,12 @@ def row_weights(
     A block is left out where rows count alike, and where there are none (`all_weights`).
     """
     every = all_weights(blocks, protocols, rows, locked=locked).items()
-    return {name: weights for name, weights in every if any(abs(one - 1) > _EVEN for one in weights)}
+    return {name: weights for name, weights in every if uneven(weights)}
+
+
+def uneven(weights: Weights) -> bool:
+    """Whether rows count so differently that a column says for what."""
+    return any(abs(one - 1) > _EVEN for one in weights)
 
 
 def all_weights(

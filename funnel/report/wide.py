@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from funnel.cells.cells import Cells
 from funnel.data import Protocol
 from funnel.format.distances import BlockDistances
 from funnel.format.released import ReleasedFile
-from funnel.release.weights import Weights, all_weights, row_weights, weight_name
+from funnel.release.weights import Weights, all_weights, uneven, weight_name
 from funnel.report import words
 from funnel.report.facts import Facts
 from funnel.text import human, printable
@@ -25,10 +24,8 @@ SUFFERED = 5
 def told(t: Facts, released: ReleasedFile) -> list[dict[str, Any]]:
     """What the published files tell of each wide block."""
     rows = np.array(released.rows, np.int64)
-    uneven, every = (
-        make(t.wide, t.protocols, rows, locked=t.m.locked is not None) for make in (row_weights, all_weights)
-    )
-    return [_said(t, one, _block(t, one, _totals(t, one, uneven, every.get(one.name)))) for one in t.wide]
+    weights = all_weights(t.wide, t.protocols, rows, locked=t.m.locked is not None)
+    return [_said(t, one, _block(t, one, _totals(t, one, weights.get(one.name)))) for one in t.wide]
 
 
 def _block(t: Facts, cells: Cells, totals: str) -> dict[str, Any]:
@@ -71,13 +68,13 @@ def _own(t: Facts, cells: Cells) -> Protocol | None:
     return found if isinstance(found, Protocol) and not found.reads_secret else None
 
 
-def _totals(t: Facts, cells: Cells, uneven: Container[str], weights: Weights | None) -> str:
+def _totals(t: Facts, cells: Cells, weights: Weights | None) -> str:
     """How the table is read.
 
     The totals are `true`, right at `face` value, `near` to it, by `weight`, or by `estimate` where none of them does.
-    `uneven` are blocks whose rows do not count alike, `weights` those of this one, None where there are none.
+    `weights` are those of the block, None where there are none.
     """
-    if cells.name in uneven:
+    if weights is not None and uneven(weights):
         return "weight"
     if cells.name in t.true_cells:  # under a lock as well: whatever moves in the table shows whole
         return "true"
