@@ -94,8 +94,8 @@ def _access(path: Path) -> AccessError:
         "permission",
         f"user {_named(os.geteuid())} may not {may_not} it{_owned(at)}",
         where=str(at),
-        advice="Run funnel as its owner, or give this user the right (chown, chmod, setfacl), then run again. Nothing "
-        "says that what lies there is damaged.",
+        advice="Give this user the right (chown, chmod, setfacl), or run funnel as somebody who has it. Nothing says "
+        "that what lies there is damaged.",
     )
 
 

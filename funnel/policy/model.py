@@ -218,7 +218,8 @@ class Policy(Section):
     sensitive: Columns = Field(
         strict=False,
         min_length=1,
-        description="The secret: one column, or several as their tuple; never released",
+        description="The secret: one column, or several as their tuple; never released as it is, "
+        "and randomised only where `public` names it, too",
     )
     public: tuple[Annotated[Block, BeforeValidator(as_block)], ...] = Field(
         strict=False,

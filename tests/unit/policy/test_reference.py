@@ -16,7 +16,7 @@ from funnel.policy.blocks import Block, CellLimits
 from funnel.policy.columns import Attribute
 from funnel.policy.metadata import Metadata
 from funnel.policy.model import Csv, Draws, EstimateSection, Policy, SourceSection
-from funnel.policy.release import Also, ReleaseSection
+from funnel.policy.release import Also, Parted, ReleaseSection
 
 PAGE = (Path(__file__).parents[3] / "policies" / "README.md").read_text(encoding="utf-8")
 SECTIONS: dict[str, type[BaseModel]] = {
@@ -29,6 +29,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "`metadata`": Metadata,
     "`release`": ReleaseSection,
     "`release.also`": Also,
+    "`release.partition`": Parted,
 }
 
 
