@@ -94,13 +94,13 @@ def _settled(
     made = new_lock(policy, found.protection, found.measured, found.estimated, _key(policy), room, found.counted.cells)
     text = replace(made, fixed=fixed).text()
     lock = parse_lock(text)
+    refused = found.refused
+    costs = promise_costs(policy, Journal(private).releases(), found.composed.promises)
     difference = None
     if old is not None:
         difference = compare(of_lock(old, f"{path} (before)"), of_lock(lock, f"{path} (now)"))
         if dict(old.terms) == dict(lock.terms) and _pins(old) == _pins(lock):
-            return Relocked(path, old, difference, same=True, written=False)
-    refused = found.refused
-    costs = promise_costs(policy, Journal(private).releases(), found.composed.promises)
+            return Relocked(path, old, difference, same=True, written=False, costs=costs, refused=refused)
     if old is not None and not force:
         return Relocked(path, lock, difference, same=False, written=False, costs=costs, refused=refused)
     if found.estimated is None:

@@ -36,11 +36,8 @@ def counts_hash(joint: Joint, key: Key) -> str:
 
 def keep_counts(private: Path, checksum: str, joint: Joint) -> None:
     """PRIVATE/locks/CHECKSUM.json: the counts that a lock was made from. Raises ReleaseError."""
-    folder = private / FOLDER
     with writing(private):
-        for one in (private, folder):
-            if not one.is_dir():
-                one.mkdir(mode=0o700, parents=True)
+        _made(private)
         replace_file(_path(private, checksum), schema.write(_record(checksum, joint)))
 
 
@@ -110,6 +107,7 @@ def keep_names(private: Path, checksum: str, batches: Iterable[pa.RecordBatch]) 
     with writing(private):
         for batch in batches:
             if writer is None:
+                _made(private)
                 path.touch(mode=0o600)
                 writer = pq.ParquetWriter(path, batch.schema, compression="zstd")
             writer.write_batch(batch)
@@ -153,6 +151,13 @@ def _numbers(kept: Path, scratch: Path, queries: Iterable[str]) -> list[int]:
             advice="Restore the file from a backup of the private folder, or remove it: then nobody is told how many "
             "keys came and went, and nothing else changes.",
         ) from None
+
+
+def _made(private: Path) -> None:
+    """The folder of what locks were made from, for its owner only."""
+    for one in (private, private / FOLDER):
+        if not one.is_dir():
+            one.mkdir(mode=0o700, parents=True)
 
 
 def _names_path(private: Path, checksum: str) -> Path:

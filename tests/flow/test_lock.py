@@ -733,3 +733,8 @@ def test_a_lock_whose_run_is_refused_names_what_can_be_done(command, folder, fre
     (line,) = [one for one in command("lock", policy).out.splitlines() if one.startswith("next run")]
     assert ("`funnel key rotate --locked`" in line) == (not fresh)
     assert ("releases made without a lock, where it was made for the same counts" in line) == (not fresh)
+    again = json.loads(command("lock", "--json", policy).out)
+    assert again["same"]
+    assert again["refused"]["code"] == "budget"
+    assert again["costs"][0]["after"] > 0.3
+    assert command("run", "--locked", policy).code == 4

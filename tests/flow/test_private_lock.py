@@ -145,6 +145,18 @@ def test_a_lock_takes_the_estimate_that_stands_and_so_does_the_next(tmp_path):
     assert funnel.audit_history(tmp_path / "releases", tmp_path / "private").passed
 
 
+def test_a_lock_of_rows_with_names_is_made_in_a_folder_that_holds_nothing_yet(tmp_path):
+    """Their keys are kept beside where counts of other locks are; no counts are, over a private estimate."""
+    named = PEOPLE.replace("SELECT", "SELECT i AS id,")
+    path = policy(tmp_path, named, privacy=LIP, release__identify="id")
+    made = funnel.make_lock(path).lock
+    assert [one.name for one in (tmp_path / "private" / "locks").iterdir()] == [f"{made.checksum}.parquet"]
+    assert (tmp_path / "private" / "locks").stat().st_mode & 0o777 == 0o700
+    funnel.run(path, locked=True)
+    assert len(entries(tmp_path, EstimateEntry)) == 1
+    assert funnel.audit_history(tmp_path / "releases", tmp_path / "private").passed
+
+
 def test_a_lock_does_not_say_that_counts_were_estimated_when_it_was_made(tmp_path):
     """Those that it took are up to twelve hours older, and may be of another table than that night's."""
     path = policy(tmp_path, privacy=LIP, estimate__minimum=100)
