@@ -650,8 +650,9 @@ def test_what_changes_in_a_wide_block_is_told_column_by_column(made, command, tm
     coarser = write_policy(tmp_path, **WIDE | wide(columns=INNER[:3], cells={"most": 5, "minimum": 60}))
     for old in (tmp_path / "before.yaml", release):
         found = command("diff", old, coarser, "--json")
-        assert (found.code, found.json["verdict"]) == (0, "stronger")
-        assert "public.wage" in {one["term"] for one in found.json["findings"]}
+        told = {one["term"]: one["verdict"] for one in found.json["findings"]}
+        assert (found.code, found.json["verdict"]) == (1, "incomparable")
+        assert (told["public.wage"], told["public.person.cells"]) == ("stronger", "incomparable")
     back = command("diff", coarser, tmp_path / "before.yaml", "--json")
     assert back.code == 1
     weaker = {one["term"] for one in back.json["findings"] if one["verdict"] == "weaker"}

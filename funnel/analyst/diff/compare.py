@@ -156,18 +156,30 @@ def _wide(side: Side) -> dict[str, dict[str, int]]:
     }
 
 
+def _held(side: Side, name: str) -> set[str]:
+    """The columns inside the wide block of a name; none where there is no such block."""
+    blocks = (one for block in side.terms["public"] for one in block if one["name"] == name)
+    return {folded(column["name"]) for one in blocks for column in one.get("columns", ())}
+
+
+def _divided(old: Side, new: Side) -> Iterator[ChangedTerm]:
+    """Wide blocks that came, went, or hold other columns, where a column that stays is told by other cells for it."""
+    cells, stay = (_wide(old), _wide(new)), _columns(old).keys() & _columns(new).keys()
+    for name in sorted({one["name"] for side in (old, new) for block in side.terms["public"] for one in block}):
+        before, after = _held(old, name), _held(new, name)
+        if before != after and (before | after) & stay:
+            both = (before and after) or before | after <= _in_cells(old) & _in_cells(new)
+            shown = "other cells" if both else "cells and what fills those, or by their own values"
+            told, tells = ({**one.get(name, {}), "columns": sorted(held)} if held else None
+                           for one, held in zip(cells, (before, after), strict=True))  # fmt: skip
+            why = f"columns are told by {shown}: neither is the finer"
+            yield ChangedTerm(f"public.{name}.cells", told, tells, "incomparable", why)
+
+
 def _cells(old: Side, new: Side) -> Iterator[ChangedTerm]:
     """How fine cells are, and whether they are the same ones."""
+    yield from _divided(old, new)
     before, after = _wide(old), _wide(new)
-    stay = _columns(old).keys() & _columns(new).keys()
-    for name in sorted(before.keys() ^ after.keys()) if old.whole and new.whole else ():
-        inside = {folded(one["name"]) for side in (old, new) for block in side.terms["public"] for one in block
-                  if one["name"] == name for one in one.get("columns", ())}  # fmt: skip
-        if inside & stay:
-            both = inside <= _in_cells(old) & _in_cells(new)
-            shown = "other cells" if both else "cells and what fills those, or by their own values"
-            why = f"columns are told by {shown}: neither is the finer"
-            yield ChangedTerm(f"public.{name}.cells", before.get(name), after.get(name), "incomparable", why)
     for name in before.keys() & after.keys():
         for key, judge in CELLS.items():
             told, tells = before[name][key], after[name][key]
@@ -197,6 +209,9 @@ def _public(old: Side, new: Side) -> Iterator[ChangedTerm]:
                                  for x, wide in ((told, _in_cells(old)), (tells, _in_cells(new)))))
             if told.get("trim") != tells.get("trim"):
                 judged = _present(judged, old, new)
+            split = name in _in_cells(old) & _in_cells(new)
+            if split and judged[0] != "unchanged" and {**told, "rare": None} != {**tells, "rare": None}:
+                judged = "incomparable", f"{judged[1]}; but cells are divided otherwise"
             if as_released and judged[0] != "unchanged":
                 judged = _KNOWN_OTHERWISE
             if told != tells:

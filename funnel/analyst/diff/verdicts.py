@@ -5,7 +5,6 @@ Each term of a policy beside secret, columns and bound has a judge of its own.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from operator import neg
@@ -15,6 +14,7 @@ from funnel.data.alphabet import folded
 from funnel.notions import Notion, implications
 from funnel.notions.change import Judged, Verdict, ordered
 from funnel.notions.srlip import Srlip
+from funnel.plan.columns import BLANKS
 from funnel.policy.groups import climb
 
 Terms = Mapping[str, Any]
@@ -139,6 +139,8 @@ def _blanks(old: Terms, new: Terms) -> Judged:
     before, after = (one.get("trim", False) for one in (old, new))
     if before != after and any("top" in one or one.get("rare", "error") != "error" for one in (old, new)):
         return "incomparable", "other values are frequent, or rare, where texts that differ in blanks alone are one"
+    if before != after and any(name != name.strip(BLANKS) for one in (old, new) for name in one.get("groups", [{}])[0]):
+        return "incomparable", "a group names a text with its blanks, and is of that text only where they stay"
     apart, one = "texts that differ in blanks are told apart", "texts that differ in blanks alone are one"
     return ordered(before, after, apart, one, more_is_weaker=False)
 
@@ -188,19 +190,17 @@ def _top(old: Terms, new: Terms) -> Judged:
 def _rounded(old: Terms, new: Terms) -> Judged:
     if isinstance(old["round"], str) or isinstance(new["round"], str):
         return _calendar(old["round"], new["round"])
-    times = max(old["round"], new["round"]) / min(old["round"], new["round"])
-    # A number goes to the nearest multiple: 9 and 14 are both 10 in tens, but 0 and 20 in twenties.
-    if round(times) % 2 == 0 or not math.isclose(times, round(times), rel_tol=1e-9):
+    if old["round"] != new["round"]:
+        # A number goes to the nearest multiple: 9 and 14 are both 10 in tens, but 0 and 20 in twenties. Thirds would be
+        # nested, were floats exact: 0.15 / 0.1 is less than one and a half, and 0.15 / 0.3 is a half.
         return "incomparable", "other multiples: numbers that are rounded alike by one may be told apart by the other"
-    step = ordered(-old["round"], -new["round"], "finer numbers", "coarser numbers")
-    ends = [one.get("clip") or [-math.inf, math.inf] for one in (old, new)]
-    if ends[0] == ends[1]:
-        return step
-    wider = ends[1][0] <= ends[0][0] and ends[1][1] >= ends[0][1]
-    narrower = ends[1][0] >= ends[0][0] and ends[1][1] <= ends[0][1]
-    clip: Verdict = "weaker" if wider else "stronger" if narrower else "incomparable"
-    return (clip, f"{'wider' if wider else 'narrower' if narrower else 'other'} ends") if step[0] in (
-        "unchanged", clip) else ("incomparable", "other steps and other ends")  # fmt: skip
+    before, after = (one.get("clip") or [-inf, inf] for one in (old, new))
+    if before == after:
+        return "unchanged", ""
+    if after[0] <= before[0] and after[1] >= before[1]:
+        return "weaker", "wider ends"
+    narrower = after[0] >= before[0] and after[1] <= before[1]
+    return ("stronger", "narrower ends") if narrower else ("incomparable", "other ends")
 
 
 def _calendar(old: Any, new: Any) -> Judged:

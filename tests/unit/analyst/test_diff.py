@@ -116,8 +116,8 @@ CASES = {
                                  "incomparable", {"public.x"}),
     "more values": ({}, public(*BASE["public"][:2], {"name": "town", "top": 12}), "weaker", {"public.town"}),
     "all values": ({}, public(*BASE["public"][:2], "town"), "weaker", {"public.town"}),
-    "coarser numbers": (public({"name": "x", "round": 5}), public({"name": "x", "round": 15}), "stronger",
-                        {"public.x"}),
+    "thirds, which floats do not keep": (public({"name": "x", "round": 0.1}), public({"name": "x", "round": 0.3}),
+                                         "incomparable", {"public.x"}),
     "halves of steps": (public({"name": "x", "round": 5}), public({"name": "x", "round": 10}), "incomparable",
                         {"public.x"}),
     "wider ends": (public({"name": "x", "round": 5, "clip": [0, 10]}), public({"name": "x", "round": 5}),
@@ -171,6 +171,13 @@ CASES = {
     "larger cells": (public({"name": "w", "columns": ["x", "y"], "cells": {"most": 9, "minimum": 50}}),
                      public({"name": "w", "columns": ["x", "y"], "cells": {"most": 9, "minimum": 100}}),
                      "incomparable", {"public.w.cells.minimum"}),
+    "a column that leaves its cells": (public({"name": "w", "columns": ["x", "y", "z"], "cells": 50}),
+                                       public(wide("w", 50)), "incomparable", {"public.z", "public.w.cells"}),
+    "coarser values in the same cells": (public(within({})), public(within({"round": 10})), "incomparable",
+                                         {"public.x"}),
+    "trimmed beside a group that names blanks": (public({"name": "x", "groups": {"N": [" Oslo", "Bergen"]}}),
+                                                 public({"name": "x", "groups": {"N": [" Oslo", "Bergen"]},
+                                                         "trim": True}), "incomparable", {"public.x"}),
     "fewer cells": (public(wide("w", 500)), public(wide("w", 50)), "stronger", {"public.w.cells.most"}),
     "unseen dropped": (public("x"), public({"name": "x", "unseen": "drop"}), "weaker", {"public.x.unseen"}),
     "columns as one block": (public("x", "y"), public(["x", "y"]), "unchanged", {"public"}),
@@ -304,7 +311,7 @@ def test_the_way_back_is_the_opposite(case):
 
 @pytest.mark.parametrize(
     ("fine", "coarse"), [({"bins": [0, 10, 20, 30], "rare": "other"}, {"bins": [0, 20, 30], "rare": "other"}),
-                         ({"round": 5, "rare": "bin"}, {"round": 15, "rare": "bin"}),
+                         ({"round": "month", "rare": "other"}, {"round": "year", "rare": "other"}),
                          ({"bins": [0, 10, 20, 30], "rare": "other"}, {"bins": [0, 20, 30]})]
 )  # fmt: skip
 def test_coarser_values_may_tell_rare_ones_apart_that_were_one(fine, coarse):
@@ -380,7 +387,7 @@ CHANGES: dict[str, tuple[dict, dict]] = {
     "sensitive": CASES["secret added"][:2],
     "public.name": (public("x"), public("y")),
     "public.bins": CASES["finer bins"][:2],
-    "public.round": CASES["coarser numbers"][:2],
+    "public.round": CASES["wider ends"][:2],
     "public.clip": (public(NUMBERS), public(NUMBERS | {"clip": [0, 20]})),
     "public.top": CASES["more values"][:2],
     "public.groups": CASES["larger groups"][:2],
