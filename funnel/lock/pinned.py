@@ -37,7 +37,7 @@ def counts_hash(joint: Joint, key: Key) -> str:
 def keep_counts(private: Path, checksum: str, joint: Joint) -> None:
     """PRIVATE/locks/CHECKSUM.json: the counts that a lock was made from. Raises ReleaseError."""
     with writing(private):
-        _made(private)
+        _make_folder(private)
         replace_file(_path(private, checksum), schema.write(_record(checksum, joint)))
 
 
@@ -107,7 +107,7 @@ def keep_names(private: Path, checksum: str, batches: Iterable[pa.RecordBatch]) 
     with writing(private):
         for batch in batches:
             if writer is None:
-                _made(private)
+                _make_folder(private)
                 path.touch(mode=0o600)
                 writer = pq.ParquetWriter(path, batch.schema, compression="zstd")
             writer.write_batch(batch)
@@ -153,7 +153,7 @@ def _numbers(kept: Path, scratch: Path, queries: Iterable[str]) -> list[int]:
         ) from None
 
 
-def _made(private: Path) -> None:
+def _make_folder(private: Path) -> None:
     """The folder of what locks were made from, for its owner only."""
     for one in (private, private / FOLDER):
         if not one.is_dir():

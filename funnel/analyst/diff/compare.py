@@ -194,6 +194,7 @@ def _cells(old: Side, new: Side) -> Iterator[ChangedTerm]:
 def _public(old: Side, new: Side) -> Iterator[ChangedTerm]:
     """Columns that came or went, what is told of those that stayed, and their values where both sides know them."""
     before, after = _columns(old), _columns(new)
+    cells = _in_cells(old), _in_cells(new)
     any_known, as_released = map(all, zip(known(old.terms), known(new.terms), strict=True))
     for name in dict.fromkeys([*before, *after]):
         one, other, term = before.get(name), after.get(name), f"public.{name}"
@@ -206,11 +207,11 @@ def _public(old: Side, new: Side) -> Iterator[ChangedTerm]:
         elif old.whole and new.whole:
             told, tells = ({k: v for k, v in x.items() if k not in ("name", "unseen")} for x in (one, other))
             judged = attribute(*({**x, "rare": MERGED} if name in wide and x.get("rare", "other") == "other" else x
-                                 for x, wide in ((told, _in_cells(old)), (tells, _in_cells(new)))))
+                                 for x, wide in zip((told, tells), cells, strict=True)))
             if told.get("trim") != tells.get("trim"):
                 judged = _present(judged, old, new)
-            split = name in _in_cells(old) & _in_cells(new)
-            if split and judged[0] != "unchanged" and {**told, "rare": None} != {**tells, "rare": None}:
+            graded = judged[0] in ("stronger", "weaker") and name in cells[0] & cells[1]
+            if graded and {**told, "rare": None} != {**tells, "rare": None}:
                 judged = "incomparable", f"{judged[1]}; but cells are divided otherwise"
             if as_released and judged[0] != "unchanged":
                 judged = _KNOWN_OTHERWISE

@@ -192,7 +192,7 @@ def _rounded(old: Terms, new: Terms) -> Judged:
         return _calendar(old["round"], new["round"])
     if old["round"] != new["round"]:
         # A number goes to the nearest multiple: 9 and 14 are both 10 in tens, but 0 and 20 in twenties. Thirds would be
-        # nested, were floats exact: 0.15 / 0.1 is less than one and a half, and 0.15 / 0.3 is a half.
+        # nested, were floats exact: the one below 7.5 is 5 in fives and 15 in fifteens, for adding a half rounds it up.
         return "incomparable", "other multiples: numbers that are rounded alike by one may be told apart by the other"
     before, after = (one.get("clip") or [-inf, inf] for one in (old, new))
     if before == after:
