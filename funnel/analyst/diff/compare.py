@@ -143,35 +143,32 @@ def _inside(block: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [column for one in block for column in one.get("columns", [one])]
 
 
+def _wide(side: Side) -> dict[str, Mapping[str, Any]]:
+    """The wide blocks of a side, by name."""
+    return {one["name"]: one for block in side.terms["public"] for one in block if "columns" in one}
+
+
+def _held(wide: Mapping[str, Mapping[str, Any]], name: str) -> set[str]:
+    """The columns inside the wide block of a name; none where there is no such block."""
+    return {folded(column["name"]) for column in wide.get(name, {}).get("columns", ())}
+
+
 def _in_cells(side: Side) -> set[str]:
     """The columns inside wide blocks."""
-    blocks = chain(*side.terms["public"])
-    return {folded(column["name"]) for one in blocks for column in one.get("columns", ())}
-
-
-def _wide(side: Side) -> dict[str, dict[str, int]]:
-    """How finely the columns of each wide block are told apart, where that is known."""
-    return {
-        one["name"]: one["cells"] for block in side.terms["public"] for one in block if one.get("cells") is not None
-    }
-
-
-def _held(side: Side, name: str) -> set[str]:
-    """The columns inside the wide block of a name; none where there is no such block."""
-    blocks = (one for block in side.terms["public"] for one in block if one["name"] == name)
-    return {folded(column["name"]) for one in blocks for column in one.get("columns", ())}
+    wide = _wide(side)
+    return set().union(*(_held(wide, name) for name in wide))
 
 
 def _divided(old: Side, new: Side) -> Iterator[ChangedTerm]:
     """Wide blocks that came, went, or hold other columns, where a column that stays is told by other cells for it."""
-    cells, stay = (_wide(old), _wide(new)), _columns(old).keys() & _columns(new).keys()
-    for name in sorted({one["name"] for side in (old, new) for block in side.terms["public"] for one in block}):
-        before, after = _held(old, name), _held(new, name)
+    wide, stay = (_wide(old), _wide(new)), _columns(old).keys() & _columns(new).keys()
+    for name in sorted(wide[0].keys() | wide[1].keys()):
+        before, after = (_held(one, name) for one in wide)
         if before != after and (before | after) & stay:
             both = (before and after) or before | after <= _in_cells(old) & _in_cells(new)
             shown = "other cells" if both else "cells and what fills those, or by their own values"
-            told, tells = ({**one.get(name, {}), "columns": sorted(held)} if held else None
-                           for one, held in zip(cells, (before, after), strict=True))  # fmt: skip
+            told, tells = ({**(one[name].get("cells") or {}), "columns": sorted(held)} if held else None
+                           for one, held in zip(wide, (before, after), strict=True))  # fmt: skip
             why = f"columns are told by {shown}: neither is the finer"
             yield ChangedTerm(f"public.{name}.cells", told, tells, "incomparable", why)
 
@@ -182,8 +179,8 @@ def _cells(old: Side, new: Side) -> Iterator[ChangedTerm]:
     before, after = _wide(old), _wide(new)
     for name in before.keys() & after.keys():
         for key, judge in CELLS.items():
-            told, tells = before[name][key], after[name][key]
-            if told != tells:
+            told, tells = ((one[name].get("cells") or {}).get(key) for one in (before, after))
+            if told != tells and None not in (told, tells):  # a manifest has none
                 yield _finding(f"public.{name}.cells.{key}", told, tells, judge(told, tells))
     for name in old.cells.keys() & new.cells.keys():
         if old.cells[name] != new.cells[name]:
