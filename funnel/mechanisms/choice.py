@@ -65,19 +65,16 @@ def choose(
     SolverError, PlanError, SourceError.
     """
 
-    def solve(one: Mechanism, split: Sequence[float]) -> Protection:
-        return protect(joint, notion, one, split, progress, minimum=minimum, beliefs=beliefs)
+    def solve(one: Mechanism) -> Protection:
+        def split(parts: Sequence[float]) -> Protection:
+            return protect(joint, notion, one, parts, progress, minimum=minimum, beliefs=beliefs)
 
-    tried: tuple[Candidate, ...] | None = None
+        found = split(shares)
+        searched = notion.split == "optimal" and len(found.shares) > 1 and not notion.exact_zero
+        return best_split(found, split, progress) if searched else found
+
     choice = mechanism.choice(notion.notion, secret_public=tells_secret(joint))
-    if choice is None:
-        found = solve(mechanism, shares)
-    else:
-        found, tried = _best(choice, lambda one: solve(one, shares), secret_rare, notion.looser)
-    if notion.split == "optimal" and len(found.shares) > 1 and not notion.exact_zero:
-        used = found.mechanism
-        found = best_split(found, lambda split: solve(used, split), progress)
-    return replace(found, candidates=_retold(tried, found))
+    return solve(mechanism) if choice is None else _best(choice, solve, secret_rare, notion.looser)
 
 
 def why_not(error: FunnelError) -> str:
@@ -87,7 +84,7 @@ def why_not(error: FunnelError) -> str:
 
 def _best(
     choice: Choice, solve: Callable[[Mechanism], Protection], secret_rare: bool, looser: str
-) -> tuple[Protection, tuple[Candidate, ...]]:
+) -> Protection:
     """Try all, in order, each with an equal part of the time that is left; the first of the best wins."""
     best: Protection | None = None
     tried: list[Candidate] = []
@@ -109,7 +106,7 @@ def _best(
                 best = found
     if best is None:
         raise _none(tried, failures, looser)
-    return best, tuple(tried)
+    return replace(best, candidates=tuple(tried))
 
 
 def _none(tried: Sequence[Candidate], failures: Sequence[SolverError | PlanError], looser: str) -> FunnelError:
@@ -124,14 +121,6 @@ def _none(tried: Sequence[Candidate], failures: Sequence[SolverError | PlanError
         status="empty",
         advice=f"Use {looser}, allow more time, or put the public columns of several blocks into one.",
     )
-
-
-def _retold(tried: tuple[Candidate, ...] | None, found: Protection) -> tuple[Candidate, ...] | None:
-    """The candidates with the figure of the one that is used, which the search for a split may have raised."""
-    if tried is None:
-        return None
-    used = Candidate(found.mechanism.kind, found.normalised, None, found.faithful)
-    return tuple(used if one.mechanism == used.mechanism else one for one in tried)
 
 
 def best_split(

@@ -43,6 +43,17 @@ def test_a_point_is_what_a_run_would_give(compared, tmp_path, key, monkeypatch):
         assert point.leakage <= 1.0
 
 
+@pytest.mark.parametrize("changes", [{"privacy": {"notion": "srlip", "epsilon": 1.0}},
+                                     {"release__partition": "sex"}])  # fmt: skip
+def test_what_is_compared_could_be_asked_for(tmp_path, changes):
+    """Sets of values neither stand beside another block under srlip, nor for a folder."""
+    terms = {"sensitive": ["relationship"], "public": ["sex", "race"]} | changes
+    found = funnel.compare(write_policy(tmp_path, **terms), (1.0,))
+    assert {"optimal", "randomised-response"} <= {line.mechanism for line in found.lines}
+    for line in found.lines:
+        funnel.load(write_policy(tmp_path, **terms | {"mechanism": line.mechanism}))
+
+
 def test_rows_and_totals_stand_beside_information_and_epsilon_0(compared):
     told = {line.mechanism: [point.faithful for point in line.points] for line in compared.lines}
     for optimal, invariant in zip(told["optimal"], told["invariant"], strict=True):

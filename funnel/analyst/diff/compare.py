@@ -110,15 +110,25 @@ def _sensitive(old: Side, new: Side) -> Iterator[ChangedTerm]:
     before, after = old.terms["sensitive"], new.terms["sensitive"]
     if before != after:
         judged = sensitive(*([folded(one) for one in s] for s in (before, after)))
-        yield _finding("sensitive", before, after, _present(judged, old, new))
+        yield _finding("sensitive", before, after, _present(judged, _dropping(old, new)))
 
 
-def _present(judged: Judged, old: Side, new: Side) -> Judged:
-    """A change of what nobody may lack: where records that do are left out, others are, too."""
+def _present(judged: Judged, dropping: bool) -> Judged:
+    """A change of what no record may lack: where those that do are left out, others are, too."""
     verdict, why = judged
-    if verdict != "stronger" or "drop" not in [one.terms.get("source.missing") for one in (old, new)]:
+    if verdict != "stronger" or not dropping:
         return judged
-    return "incomparable", f"{why}; but other records lack a value and are left out, which shows as it is"
+    return "incomparable", f"{why}; but other records are left out, which shows as it is"
+
+
+def _dropping(*sides: Side) -> bool:
+    """Whether records without a value are left out."""
+    return any(one.terms.get("source.missing") == "drop" for one in sides)
+
+
+def _dropped(side: Side, column: Mapping[str, Any]) -> bool:
+    """Whether records with values that a lock does not know are left out, which releases tell of no column by name."""
+    return "drop" in (column.get("unseen"), side.terms.get("public.unseen"))
 
 
 _KNOWN_NOW: Judged = ("incomparable", "one more column is released, and who knows it is promised the bound, too")
@@ -192,25 +202,28 @@ def _public(old: Side, new: Side) -> Iterator[ChangedTerm]:
     """Columns that came or went, what is told of those that stayed, and their values where both sides know them."""
     before, after = _columns(old), _columns(new)
     cells = _in_cells(old), _in_cells(new)
-    any_known, as_released = map(all, zip(known(old.terms), known(new.terms), strict=True))
     for name in dict.fromkeys([*before, *after]):
         one, other, term = before.get(name), after.get(name), f"public.{name}"
+        reach = [known(side.terms, name) for side in (old, new)]
         if one is None:
             come: Judged = ("weaker", "one more column is released")
-            yield _finding(term, None, other, _KNOWN_NOW if any_known else come)
+            yield _finding(term, None, other, _KNOWN_NOW if all(reach) else come)
         elif other is None:
             gone: Judged = ("stronger", "it is not released any more")
-            yield _finding(term, one, None, _KNOWN_NO_MORE if any_known else _present(gone, old, new))
+            dropping = _dropping(old, new) or _dropped(old, one)
+            yield _finding(term, one, None, _KNOWN_NO_MORE if all(reach) else _present(gone, dropping))
         elif old.whole and new.whole:
             told, tells = ({k: v for k, v in x.items() if k not in ("name", "unseen")} for x in (one, other))
             judged = attribute(*({**x, "rare": MERGED} if name in wide and x.get("rare", "other") == "other" else x
                                  for x, wide in zip((told, tells), cells, strict=True)))
-            if told.get("trim") != tells.get("trim"):
-                judged = _present(judged, old, new)
+            blanks = told.get("trim") != tells.get("trim")
+            judged = _present(judged, (blanks and _dropping(old, new)) or _dropped(old, one) or _dropped(new, other))
             graded = judged[0] in ("stronger", "weaker") and name in cells[0] & cells[1]
             if graded and {**told, "rare": None} != {**tells, "rare": None}:
                 judged = "incomparable", f"{judged[1]}; but cells are divided otherwise"
-            if as_released and judged[0] != "unchanged":
+            # Own values may be known on both sides, unless blanks make them other ones.
+            own = "own" in reach and not blanks and (name not in cells[0] | cells[1]) and {} in (told, tells)
+            if all(reach) and judged[0] != "unchanged" and not own:
                 judged = _KNOWN_OTHERWISE
             if told != tells:
                 yield _finding(term, told, tells, judged)

@@ -174,6 +174,7 @@ def _terms(manifest: Manifest, wide: Mapping[str, Cells]) -> dict[str, Any]:
         "draws.kind": manifest.draws.kind,
         "draws.key": manifest.draws.key_fingerprint,
         **({"source.missing": "drop"} if manifest.absent and "missing" in manifest.absent.by else {}),
+        **({"public.unseen": "drop"} if manifest.absent and "unseen" in manifest.absent.by else {}),
         "estimate.minimum": manifest.estimate.minimum,
         "estimate.kind": manifest.estimate.kind,
         "estimate.beliefs": manifest.estimate.beliefs,

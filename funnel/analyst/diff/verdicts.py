@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from operator import neg
-from typing import Any
+from typing import Any, Literal
 
 from funnel.data.alphabet import folded
 from funnel.notions import Notion, implications
@@ -51,20 +51,25 @@ _MEASURING = {"perfect": "lip", "alip": "pml"}
 """The notion that a budget is in, where it is another: how far beliefs fall over several releases is not bounded."""
 
 
-def known(asked: Terms) -> tuple[bool, bool]:
-    """Whether the promise is made to those who know any columns that are released, and those as they are released."""
+def known(asked: Terms, column: str) -> Literal["own", "released"] | None:
+    """By which values the promise lets a released column be known at least: the source's own, or those released."""
     notion = bound(asked)
     if not isinstance(notion, Srlip):
-        return False, False
-    return notion.knowledge.names is None, not notion.asks_own
+        return None
+    named = notion.knowledge.names
+    if named is not None and column not in map(folded, named):
+        return None
+    return "own" if notion.asks_own else "released"
 
 
 def estimated(key: str, old: Terms, new: Terms) -> Judged | None:
     """Terms of the estimate that take from the bound what they give; None of others, and where they do not."""
     bounds = bound(old), bound(new)
-    if key == "estimate.minimum" and all(isinstance(one, Srlip) and one.asks_own for one in bounds):
+    known = [one for one in bounds if isinstance(one, Srlip)]
+    shared = any(one.asks_own for one in known) or any(_joined(one, "error") for one in (old, new))
+    if key == "estimate.minimum" and len(known) == len(bounds) and shared:
         return "incomparable", "the larger the groups that shape the protocol, the less may be known within the bound"
-    if key == "estimate.minimum" and all(map(_binned, (old, new))):
+    if key == "estimate.minimum" and all(_joined(one, "error", "other") for one in (old, new)):
         return "incomparable", "rare numbers and dates are joined otherwise: some that were one are told apart"
     # One is about a set that noise widens, one about all distributions.
     if key not in ("estimate.kind", "estimate.epsilon") or {one.notion for one in bounds} <= {"rldp", "ldp-x"}:
@@ -115,11 +120,11 @@ def _merged(old: Terms, new: Terms) -> Judged:
     return found
 
 
-def _binned(terms: Terms) -> bool:
-    """Whether rare values of some column are joined with their neighbours, or may be, for all that is known of it."""
+def _joined(terms: Terms, *otherwise: str) -> bool:
+    """Whether something else than this becomes of rare values of some column, or may, for all that is known of it."""
     columns = [(one, MERGED if "columns" in whole else "error") for block in terms["public"] for whole in block
                for one in whole.get("columns", [whole])]  # fmt: skip
-    return any((one.get("rare") or usual) in (MERGED, "bin") for one, usual in columns)
+    return any((one.get("rare") or usual) not in otherwise for one, usual in columns)
 
 
 def _reduced(old: Terms, new: Terms) -> Judged:
@@ -164,8 +169,10 @@ def _rare(old: Terms, new: Terms) -> Judged:
 def _groups(old: Terms, new: Terms) -> Judged:
     """Groups are coarser where values that were together stay so; levels above them say who is close to whom."""
     lowest = old["groups"][0], new["groups"][0]
+    levels = [level for one in (old, new) for level in one["groups"]]
     # What is not named keeps its own name, which may be that of a group; but a group that is gone has no levels above.
-    named = {name for level in lowest for name in level}
+    named = {name for level in levels for name in level} - {name for level in levels for name in level.values()}
+    named = named.union(*lowest)
     names = sorted(named.union(*(level.values() for level in lowest)))
     before, after = ([climb(name, one["groups"]) for name in names] for one in (old, new))
     if any(one[1:] != other[1:] for name, one, other in zip(names, before, after, strict=True) if name in named):
@@ -321,11 +328,11 @@ JUDGES: dict[str, Judge] = {
     "estimate.minimum": _graded(
         neg, "smaller groups shape the protocol", "only larger groups shape the protocol"
     ),
-    "estimate.beliefs": _graded(
-        lambda step: -(step or 0.0),
-        "protocols follow beliefs more closely, so that their weights tell more of the counts",
-        "protocols are made from coarser beliefs, so that their weights tell less of the counts; those of releases "
-        "before and after may together tell more",
+    "estimate.beliefs": _optional(
+        "protocols are made from rounded beliefs, and their weights hold for every table that rounds alike; those of "
+        "releases before and after may together tell more",
+        "protocols follow beliefs as counted, so that their weights tell of the counts",
+        "other steps: tables that round alike by one may not by the other",
     ),
     "estimate.kind": _graded(
         ("private", "counts").index, "the protocol follows the counts themselves", "the counts are noisy"

@@ -204,7 +204,7 @@ CASES = {
     "another key": ({}, {"draws": {"key": "env:OTHER"}}, "incomparable", {"draws.key"}),
     "no budget": ({}, {"budget": None}, "weaker", {"budget"}),
     "finer beliefs": (
-        {"estimate": {"beliefs": 0.02}}, {"estimate": {"beliefs": 0.01}}, "weaker", {"estimate.beliefs"}
+        {"estimate": {"beliefs": 0.15}}, {"estimate": {"beliefs": 0.1}}, "incomparable", {"estimate.beliefs"}
     ),
     "beliefs as counted": ({"estimate": {"beliefs": 0.02}}, {}, "weaker", {"estimate.beliefs"}),
     "noisy counts": ({"public": ["x"]}, PRIVATE, "incomparable", {"estimate.kind"}),
@@ -254,6 +254,19 @@ CASES = {
     "a column told more coarsely, known as it is": (known("x", "y", knows=1),
                                                     known("x", {"name": "y", "bins": [0, 9]}, knows=1), "stronger",
                                                     {"public.y"}),
+    "known as it is told, told more coarsely": (known("x", {"name": "y", "bins": [0, 9, 20]}, knows=1),
+                                                known("x", {"name": "y", "bins": [0, 20]}, knows=1), "incomparable",
+                                                {"public.y"}),
+    "known with its blanks": (known("x", "y", knows=1), known("x", {"name": "y", "trim": True}, knows=1),
+                              "incomparable", {"public.y"}),
+    "another column known": (known("x", {"name": "y", "bins": [0, 9, 20]}, knows=["x"]),
+                             known("x", {"name": "y", "bins": [0, 20]}, knows=["x"]), "stronger", {"public.y"}),
+    "levels of a value that no group has": (
+        public(NORTH | {"groups": [NORTH["groups"], {"Europe": ["North", "Rome"]}]}),
+        public(NORTH | {"groups": [NORTH["groups"], {"Europe": ["North"]}]}), "incomparable", {"public.x"}),
+    "rare ones that were known": (known(NORTH | {"rare": "other"}) | {"estimate": {"minimum": 50}},
+                                  known(NORTH | {"rare": "other"}), "incomparable", {"estimate.minimum"}),
+    "no rare ones": (known(NORTH) | {"estimate": {"minimum": 50}}, known(NORTH), "weaker", {"estimate.minimum"}),
     "all known as they are released": (known("x", {"name": "y", "bins": [0, 9]}, knows=1),
                                        known("x", {"name": "y", "bins": [0, 9]}), "incomparable", {"privacy.knows"}),
     "all known": (known("x", "y", knows=1), known("x", "y"), "stronger", {"privacy.knows"}),
@@ -338,6 +351,33 @@ def test_where_who_lacks_a_value_is_left_out_less_is_told_of_others_and_not_of_t
         kept = {"source": {"missing": missing}}
         assert compare(side(**kept), side(**kept, **changes)).verdict == verdict
         assert compare(side(**kept, **changes), side(**kept)).verdict == "weaker"
+
+
+@pytest.mark.parametrize("column", [[], [{"name": "age", "bins": [0, 40]}]])
+def test_where_who_has_an_unknown_value_is_left_out_others_are_told_of_by_coarser_values(column):
+    """Of a new town under a lock the records were absent, and answer where the column is not released any more."""
+    for unseen, verdict in (("error", "stronger"), ("drop", "incomparable")):
+        old = public("x", {"name": "age", "bins": [0, 20, 40], "unseen": unseen})
+        new = public("x", *(one | {"unseen": unseen} for one in column))
+        assert compare(side(**old), side(**new)).verdict == verdict
+
+
+def test_a_release_that_left_unknown_values_out_says_so_of_a_column_that_goes(tmp_path, key, monkeypatch):
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    rows = [f"{i},{i % 2},{i % 5 % 3},{i % 7 % 2}\n" for i in range(140)]
+    (tmp_path / "t.csv").write_text("id,s,x,z\n" + "".join(rows))
+    told = {"version": 1, "name": "n", "source": {"table": "t.csv", "entity": "id"}, "sensitive": ["s"],
+            "public": ["x", {"name": "z", "unseen": "drop"}], "privacy": {"notion": "ldp", "epsilon": 1.0},
+            "draws": {"key": "env:FUNNEL_KEY"}, "mechanism": "randomised-response",
+            "release": {"to": "r", "private": "p"}}  # fmt: skip
+    (tmp_path / "p.yaml").write_text(yaml.safe_dump(told))
+    funnel.make_lock(tmp_path / "p.yaml")
+    funnel.run(tmp_path / "p.yaml", locked=True)
+    for private in ("p", "elsewhere"):  # with its policy, and by what it tells alone
+        less = told | {"public": ["x"], "release": {"to": "r", "private": private}}
+        (tmp_path / "p.yaml").write_text(yaml.safe_dump(less))
+        found = {one.term: one.verdict for one in funnel.diff(tmp_path / "r", tmp_path / "p.yaml").findings}
+        assert found["public.z"] == "incomparable"
 
 
 def test_another_name_of_a_wide_block_makes_other_cells():

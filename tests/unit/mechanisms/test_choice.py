@@ -69,6 +69,21 @@ def test_one_mechanism_is_chosen_for_all_blocks_and_the_whole_keeps_the_bound(jo
     assert found.candidates == again.candidates
 
 
+def test_every_candidate_is_compared_at_the_best_split_found_for_it():
+    table = np.array([[[40, 9, 6], [12, 30, 8]], [[10, 22, 5], [35, 9, 28]]])  # s, x, z: x tells more of s
+    blocks = [Alphabet((name,), tuple((str(i),) for i in range(n))) for name, n in zip("sxz", table.shape, strict=True)]
+    joint = Joint(blocks[0], tuple(blocks[1:]), np.argwhere(table > 0).astype(np.int64), table[table > 0])
+    asked = made("lip", 0.25, split="optimal")
+    found = choose(joint, asked, AUTO, (0.5, 0.5))
+    alone = {kind: choose(joint, asked, MECHANISMS[kind](kind=kind), (0.5, 0.5)) for kind in
+             (one.mechanism for one in found.candidates if one.reason is None)}  # fmt: skip
+    assert {one.mechanism: one.normalised for one in found.candidates if one.reason is None} == {
+        kind: one.normalised for kind, one in alone.items()
+    }
+    assert found.normalised == max(one.normalised for one in alone.values())
+    assert found.shares == alone[found.mechanism.kind].shares != (0.5, 0.5)
+
+
 def test_where_all_keep_everything_the_optimal_one_is_used():
     joint = Joint.from_table([[30, 20, 50], [25, 25, 40]])
     found = choose(joint, made("lip", 3.0), AUTO, (1.0,))
