@@ -56,7 +56,7 @@ def test_the_report_says_what_is_kept_and_what_is_not_settled(hasty):
     words, utility = report(folder), summary.as_dict()["utility"]
     assert f"{utility['normalised']:.1%}" in words
     assert "more may be possible under the same promise; this report does not say whether they are" in words
-    assert "No ceiling below 100% is proven" in words
+    assert "No ceiling below 100% is stated" in words
     assert "the best" not in words
 
 

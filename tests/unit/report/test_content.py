@@ -366,7 +366,16 @@ def test_a_ceiling_is_rounded_up_and_so_is_never_understated(ceiling: float, tex
 def test_without_a_ceiling_none_is_claimed() -> None:
     content = SAMPLES["one_block"].published()
     assert "proven" not in json.dumps(content["headline"])
-    assert any("not claimed to be the best" in sentence for sentence in content["utility"]["sentences"])
+    assert any("No ceiling is stated here" in sentence for sentence in content["utility"]["sentences"])
+
+
+def test_of_a_ceiling_that_its_decimals_round_to_everything_is_not_said_that_none_is_proven() -> None:
+    """One decimal of 0.91 is 1.0, and none is nothing at all: the run and the private folder may know more."""
+    own = SAMPLES["one_block"]
+    for told in ({"upper_bound": 1.0, "normalised": 0.5}, {"upper_bound": None}):
+        sentences = own.stating(utility=replace(own.manifest.utility, **told)).published()["utility"]["sentences"]
+        assert not [one for one in sentences if "proven" in one or "claimed" in one]
+        assert [one for one in sentences if one.startswith("No ceiling") and "stated" in one]
 
 
 @pytest.mark.parametrize("public", [True, False])
