@@ -201,32 +201,20 @@ def _cells(old: Side, new: Side) -> Iterator[ChangedTerm]:
 def _public(old: Side, new: Side) -> Iterator[ChangedTerm]:
     """Columns that came or went, what is told of those that stayed, and their values where both sides know them."""
     before, after = _columns(old), _columns(new)
-    cells = _in_cells(old), _in_cells(new)
     for name in dict.fromkeys([*before, *after]):
         one, other, term = before.get(name), after.get(name), f"public.{name}"
-        reach = [known(side.terms, name) for side in (old, new)]
+        may_be_known = all(known(side.terms, name) for side in (old, new))
         if one is None:
             come: Judged = ("weaker", "one more column is released")
-            yield _finding(term, None, other, _KNOWN_NOW if all(reach) else come)
+            yield _finding(term, None, other, _KNOWN_NOW if may_be_known else come)
         elif other is None:
-            gone: Judged = ("stronger", "it is not released any more")
-            dropping = _dropping(old, new) or _dropped(old, one)
-            yield _finding(term, one, None, _KNOWN_NO_MORE if all(reach) else _present(gone, dropping))
+            gone = _present(("stronger", "it is not released any more"), _dropping(old, new) or _dropped(old, one))
+            yield _finding(term, one, None, _KNOWN_NO_MORE if may_be_known else gone)
         elif old.whole and new.whole:
             told, tells = ({k: v for k, v in x.items() if k not in ("name", "unseen")} for x in (one, other))
-            judged = attribute(*({**x, "rare": MERGED} if name in wide and x.get("rare", "other") == "other" else x
-                                 for x, wide in zip((told, tells), cells, strict=True)))
-            blanks = told.get("trim") != tells.get("trim")
-            judged = _present(judged, (blanks and _dropping(old, new)) or _dropped(old, one) or _dropped(new, other))
-            graded = judged[0] in ("stronger", "weaker") and name in cells[0] & cells[1]
-            if graded and {**told, "rare": None} != {**tells, "rare": None}:
-                judged = "incomparable", f"{judged[1]}; but cells are divided otherwise"
-            # Own values may be known on both sides, unless blanks make them other ones.
-            own = "own" in reach and not blanks and (name not in cells[0] | cells[1]) and {} in (told, tells)
-            if all(reach) and judged[0] != "unchanged" and not own:
-                judged = _KNOWN_OTHERWISE
             if told != tells:
-                yield _finding(term, told, tells, judged)
+                dropped = _dropped(old, one) or _dropped(new, other)
+                yield _finding(term, told, tells, _stayed(name, told, tells, (old, new), dropped=dropped))
             told, tells = (x.get("unseen", "error") for x in (one, other))
             if told != tells:
                 yield _finding(f"{term}.unseen", told, tells, UNSEEN(told, tells))
@@ -236,6 +224,23 @@ def _public(old: Side, new: Side) -> Iterator[ChangedTerm]:
     for columns in old.values.keys() & new.values.keys():
         if not moved & set(columns):  # labels of other cells are other values by the same names
             yield from _values(columns, old.values[columns], new.values[columns])
+
+
+def _stayed(
+    name: str, told: Mapping[str, Any], tells: Mapping[str, Any], sides: tuple[Side, Side], *, dropped: bool
+) -> Judged:
+    """What is told of a column that stays; `dropped` where records with unknown values of it are left out."""
+    cells, blanks = [_in_cells(side) for side in sides], told.get("trim") != tells.get("trim")
+    judged = attribute(*({**x, "rare": MERGED} if name in wide and x.get("rare", "other") == "other" else x
+                         for x, wide in zip((told, tells), cells, strict=True)))  # fmt: skip
+    judged = _present(judged, dropped or (blanks and _dropping(*sides)))
+    graded = judged[0] in ("stronger", "weaker") and name in cells[0] & cells[1]
+    if graded and {**told, "rare": None} != {**tells, "rare": None}:
+        judged = "incomparable", f"{judged[1]}; but cells are divided otherwise"
+    reach = [known(side.terms, name) for side in sides]
+    # Own values may be known before and after, unless blanks or cells make other ones of them.
+    own = "own" in reach and {} in (told, tells) and not blanks and name not in cells[0] | cells[1]
+    return _KNOWN_OTHERWISE if all(reach) and judged[0] != "unchanged" and not own else judged
 
 
 def _grouping(old: Side, new: Side) -> Iterator[ChangedTerm]:
