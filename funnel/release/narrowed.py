@@ -5,8 +5,9 @@ which makes every fact linear in N (mathematics.md, sections 8 and 9), and how f
 optimum that touches its bounds tells it, release.json has it rounded. With T = N Q:
 
 - |T_y - E[T_y]| <= 4 standard deviations of the draws, for the released totals (before there are any, for those that
-  are expected); where a mechanism keeps them, they are those of N on average, as far as they are: the true totals of
-  values are nearly the one solution of that;
+  are expected), for those of some blocks alone, and for sums over values that draws do not leave; where a mechanism
+  keeps them, they are those of N on average, as far as they are: the true totals of values are nearly the one solution
+  of that;
 - e^-f N_s T_y / n <= T[s, y] <= e^r N_s T_y / n, where beliefs fall and rise by f and r at most;
 - within NEAR of its bound where a bound is touched, as of odds between two values of the secret,
   T[s, y] N_s' <= e^d T[s', y] N_s: an optimum lies on its bounds, and the reader is taken to know on which;
@@ -26,6 +27,7 @@ from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse.csgraph import connected_components
 
 from funnel.data import AnyProtocol, Joint, Protocol
 from funnel.data.arrange import possible
@@ -90,7 +92,8 @@ def narrowed(
     shares = list(_shares(protocols, table.sum(axis=1))) if shown else ()
     sizes = [len(one.telling_weights) for one in protocols]
     seen = None if released is None else tabulated(released[:, :-1], released[:, -1], sizes).ravel()
-    found = ranges(table, weights, there, seen=seen, totals=_moved(protocols) if kept else (), shares=shares)
+    moved = _moved(protocols) if kept else ()
+    found = ranges(table, weights, there, seen=seen, sums=_sums(protocols), totals=moved, shares=shares)
     if found is None:
         return None
     pinned = found[..., 1] - found[..., 0] < minimum - _VAGUE
@@ -110,6 +113,24 @@ def _weights(protocols: Sequence[AnyProtocol]) -> FloatArray | None:
     if len(parts) < len(protocols) or size > MOST_CELLS * MOST_ROWS:
         return None
     return reduce(_beside, parts)
+
+
+def _sums(protocols: Sequence[AnyProtocol]) -> IntArray:
+    """Released totals one by one, and sums of them that draws move less (g, b): each a row of 0 and 1 over the outputs.
+
+    The sums are over all that is answered in some blocks, and over a group of values that no draw leaves.
+    """
+    return reduce(np.kron, [_within(one.telling_weights) for one in protocols])[:-1]  # the last one is of all records
+
+
+def _within(weights: IntArray) -> IntArray:
+    """The outputs of a block with these weights (b, c or 1, a): one by one, by groups that draws do not leave, and all.
+    """
+    size, answered = len(weights), weights.any(axis=1).astype(np.int64)
+    group = connected_components(np.matmul(answered, answered.T), directed=False)[1]
+    groups = (group == np.arange(size)[:, None]).astype(np.int64)
+    apart = groups[(groups.sum(axis=1) > 1) & (groups.sum(axis=1) < size)]
+    return np.vstack([np.eye(size, dtype=np.int64), apart, np.ones((1, size), np.int64)])
 
 
 def _moved(protocols: Sequence[AnyProtocol]) -> list[FloatArray]:
@@ -154,16 +175,19 @@ def ranges(
     there: npt.NDArray[np.bool_],
     steps: int = _STEPS,
     seen: IntArray | None = None,
+    sums: IntArray | None = None,
     totals: Sequence[FloatArray] = (),
     shares: Sequence[Row] = (),
 ) -> FloatArray | None:
     """The least and the largest count of every cell, (c, a, 2), that agrees with all that the reader knows.
 
     `table` (c, a), `weights` Q(y | s, x) (b, c or 1, a), `there` (c, a) the cells that can have records at all, `seen`
-    (b,) the released totals, None for those expected, `totals` (a,) sums over records that are known to be about zero,
-    `shares` what else is known. None where that takes more than `steps` of the simplex method.
+    (b,) the released totals, None for those expected, `sums` (g, b) those of them that are looked at, None for each by
+    itself, `totals` (a,) sums over records that are known to be about zero, `shares` what else is known. None where
+    that takes more than `steps` of the simplex method.
     """
-    rows = [*_facts(table, np.broadcast_to(weights, (len(weights), *table.shape)), seen), *shares]
+    sums = np.eye(len(weights), dtype=np.int64) if sums is None else sums
+    rows = [*_facts(table, np.broadcast_to(weights, (len(weights), *table.shape)), seen, sums), *shares]
     for one in totals:
         off = abs(float((one * table).sum())) + _SLACK
         rows.append((np.broadcast_to(one, table.shape), -off, off))
@@ -211,8 +235,8 @@ def _ends(program: Program) -> tuple[FloatArray, FloatArray] | None:
     return low, high
 
 
-def _facts(table: IntArray, weights: FloatArray, seen: IntArray | None) -> Iterator[Row]:
-    """What the reader knows, as rows (c, a) of coefficients with their limits; weights (b, c, a), `seen` (b,).
+def _facts(table: IntArray, weights: FloatArray, seen: IntArray | None, sums: IntArray) -> Iterator[Row]:
+    """What the reader knows, as rows (c, a) of coefficients with their limits; weights (b, c, a), as `ranges` has them.
 
     The true table always is among those that agree: where a draw was as rare as that, its total is let off further.
     """
@@ -221,8 +245,10 @@ def _facts(table: IntArray, weights: FloatArray, seen: IntArray | None) -> Itera
         yield _of(s, np.ones(table.shape[1]), table), float(records[s]), float(records[s])
     expected = (weights * table).sum(axis=(1, 2))
     totals = expected if seen is None else seen.astype(float)
-    spread = DEVIATIONS * np.sqrt((weights * (1 - weights) * table).sum(axis=(1, 2)))
-    for weight, total, width in zip(weights, totals, np.fmax(spread, np.abs(totals - expected) + _SLACK), strict=True):
+    chances = np.tensordot(sums, weights, 1)
+    spread = DEVIATIONS * np.sqrt((np.fmax(chances * (1 - chances), 0.0) * table).sum(axis=(1, 2)))
+    widths = np.fmax(spread, np.abs(sums @ (totals - expected)) + _SLACK)
+    for weight, total, width in zip(chances, sums @ totals, widths, strict=True):
         yield weight, total - width, total + width
     sent = (weights * table).sum(axis=2)
     yield from _beliefs(table, weights, sent, records, rows)

@@ -51,12 +51,18 @@ def every(table: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.stack([np.repeat(one, len(other), axis=0), np.tile(other, (len(one), 1))], axis=1)
 
 
-def agree(tables: np.ndarray[Any, Any], table: np.ndarray[Any, Any], chances: np.ndarray[Any, Any]) -> Any:
-    """Which tables (k, 2, a) a reader cannot tell from the true one, chances (b, a): the facts, without division."""
+def agree(
+    tables: np.ndarray[Any, Any], table: np.ndarray[Any, Any], chances: np.ndarray[Any, Any], sums: Any = None
+) -> Any:
+    """Which tables (k, 2, a) a reader cannot tell from the true one, chances (b, a): the facts, without division.
+
+    `sums` (g, b) are the totals that are compared, each by itself where there are none.
+    """
     sent, mine, near = tables @ chances.T, table @ chances.T, np.exp(-NEAR)
     totals, records = sent.sum(axis=1), table.sum(axis=1)
-    width = DEVIATIONS * np.sqrt((chances * (1 - chances)) @ table.sum(axis=0))
-    same = (abs(totals - mine.sum(axis=0)) <= width + EXACT).all(axis=1)
+    sums = np.eye(len(chances)) if sums is None else sums
+    width = DEVIATIONS * np.sqrt(np.maximum((sums @ chances) * (1 - sums @ chances), 0) @ table.sum(axis=0))
+    same = (abs((totals - mine.sum(axis=0)) @ sums.T) <= width + EXACT).all(axis=1)
     usual, own = records[:, None] * totals[:, None, :] / table.sum(), records[:, None] * mine.sum(axis=0) / table.sum()
     for high, low, mine_high, mine_low in ((sent, usual, mine, own), (usual, sent, own, mine)):
         if (mine_low == 0).any():
@@ -86,6 +92,42 @@ def test_ranges_are_those_of_every_table_that_agrees(seed: int) -> None:
     found = ranges(table, weights, np.ones(table.shape, bool))
     np.testing.assert_allclose(found[..., 0], tables.min(axis=0), atol=1e-4)
     np.testing.assert_allclose(found[..., 1], tables.max(axis=0), atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_totals_of_each_block_alone_narrow_counts_too(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two blocks of two values, one of which may stay as it is: every table, as above."""
+    monkeypatch.setattr("funnel.release.narrowed._NODES", 1 << 20)
+    generator = np.random.default_rng(seed)
+    one, other = generator.integers(1, 4, 2) / 8
+    moved = np.array([[1 - one, other], [one, 1 - other]])
+    blocks = [np.eye(2) if seed % 2 else moved[::-1], moved]
+    table = generator.integers(0, 5, (2, 4))
+    table[:, 0] += 1
+    protocols = [
+        Protocol(alphabet, alphabet, 3, np.rint(8 * chances).astype(np.int64)[:, None, :])
+        for alphabet, chances in zip(PAIR, blocks, strict=True)
+    ]
+    names = Alphabet(("s",), (("s0",), ("s1",)))
+    cells = np.argwhere(table.reshape(2, 2, 2) > 0)
+    found = Joint(names, PAIR, cells, table.reshape(2, 2, 2)[tuple(cells.T)])
+    tables, both = every(table), np.kron(*blocks)
+    each = [np.kron(np.eye(2), np.ones((1, 2))), np.kron(np.ones((1, 2)), np.eye(2))]
+    tables = tables[agree(tables, table, both, np.vstack([np.eye(4), *each]))]
+    spans = (tables.max(axis=0) - tables.min(axis=0))[table.sum(axis=1) >= 3]
+    assert narrowed(found, protocols, 3) == Narrowed(8, int((spans < 3).sum()))
+
+
+PAIR = tuple(Alphabet((name,), ((f"{name}0",), (f"{name}1",))) for name in "xz")
+
+
+def test_a_group_that_draws_do_not_leave_has_as_many_records_as_were_released() -> None:
+    """Two pairs of values, each answered among themselves: of the rare pair there are exactly eight records."""
+    table = np.array([[400, 300, 1, 3], [300, 500, 2, 2]])
+    half = np.kron(np.eye(2), np.array([[3, 1], [1, 3]]))[:, None, :].astype(np.int64)
+    found = joint(table)
+    protocol = Protocol(found.blocks[0], found.blocks[0], 2, half)
+    assert narrowed(found, [protocol], 10) == Narrowed(8, 4)
 
 
 @pytest.mark.parametrize("notion", ["lip", "ldp", "pml"])
@@ -122,6 +164,17 @@ def test_weights_of_conditional_reporting_tell_every_count_of_who_is_common() ->
     assert {name for name, one in MECHANISMS.items() if one.shows_shares} == {"conditional-reporting"}
     found = joint(np.array([[4000, 300, 200], [300, 2000, 100], [3, 2, 1]]))
     assert narrowed(found, reported(found), 10, shown=True) == Narrowed(9, 6)
+
+
+def test_weights_of_conditional_reporting_tell_by_themselves_which_counts_are_none() -> None:
+    """Of x ≠ y they are, up to a factor, the mean share of y among the other secrets: so are all shares had of them."""
+    table = np.array([[4000, 300, 0, 200], [300, 2000, 100, 0], [900, 0, 700, 800]])
+    (protocol,) = reported(joint(table))
+    noise = protocol.telling_weights.min(axis=2).T.astype(float)  # (c, b): what every x may be answered with
+    means = noise / noise.sum(axis=1, keepdims=True)
+    shares = means.sum(axis=0) - 2 * means
+    np.testing.assert_allclose(shares, table / table.sum(axis=1, keepdims=True), atol=1e-4)
+    assert ((shares * table.sum(axis=1, keepdims=True) < 1) == (table == 0)).all()
 
 
 def test_weights_of_several_blocks_tell_no_count_of_what_these_have_together() -> None:
