@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -18,6 +18,7 @@ from funnel.analyst.diff.verdicts import (
     attribute,
     bound,
     budgets,
+    by_confidence,
     estimated,
     known,
     nested,
@@ -102,8 +103,19 @@ def compare(old: Side, new: Side) -> Difference:
         *_chances(old, new),
         *_measured(old, new),
     ]
+    if all(by_confidence(one.terms) for one in (old, new)):
+        findings = [*map(_for_fewer, findings)]
     partial = tuple(one.file for one in (old, new) if not one.whole)
     return Difference(old.file, new.file, tuple(findings), partial)
+
+
+def _for_fewer(one: ChangedTerm) -> ChangedTerm:
+    """A finding where the uncertainty set follows from a confidence, and from how many values there are."""
+    fewer = one.term.partition(".")[0] in ("public", "values") or one.term == "estimate.minimum"
+    if not fewer or one.verdict != "stronger":
+        return one
+    why = f"{one.why}; but with fewer values fewer distributions are protected"
+    return replace(one, verdict="incomparable", why=why)
 
 
 def _sensitive(old: Side, new: Side) -> Iterator[ChangedTerm]:
@@ -213,8 +225,8 @@ def _public(old: Side, new: Side) -> Iterator[ChangedTerm]:
         elif old.whole and new.whole:
             told, tells = ({k: v for k, v in x.items() if k not in ("name", "unseen")} for x in (one, other))
             if told != tells:
-                dropped = _dropped(old, one) or _dropped(new, other)
-                yield _finding(term, told, tells, _stayed(name, told, tells, (old, new), dropped=dropped))
+                unknown = {"error"} != {x.get("unseen", "error") for x in (one, other)}
+                yield _finding(term, told, tells, _stayed(name, told, tells, (old, new), unknown=unknown))
             told, tells = (x.get("unseen", "error") for x in (one, other))
             if told != tells:
                 yield _finding(f"{term}.unseen", told, tells, UNSEEN(told, tells))
@@ -223,17 +235,22 @@ def _public(old: Side, new: Side) -> Iterator[ChangedTerm]:
     moved = {name for name in old.cells.keys() & new.cells.keys() if old.cells[name] != new.cells[name]}
     for columns in old.values.keys() & new.values.keys():
         if not moved & set(columns):  # labels of other cells are other values by the same names
-            yield from _values(columns, old.values[columns], new.values[columns])
+            nearest = not (old.whole and new.whole) or any(
+                one.get(folded(name), {}).get("rare") == "bin" for one in (before, after) for name in columns
+            )
+            yield from _values(columns, old.values[columns], new.values[columns], nearest=nearest)
 
 
 def _stayed(
-    name: str, told: Mapping[str, Any], tells: Mapping[str, Any], sides: tuple[Side, Side], *, dropped: bool
+    name: str, told: Mapping[str, Any], tells: Mapping[str, Any], sides: tuple[Side, Side], *, unknown: bool
 ) -> Judged:
-    """What is told of a column that stays; `dropped` where records with unknown values of it are left out."""
+    """What is told of a column that stays; `unknown` where something becomes of values that a lock does not know."""
     cells, blanks = [_in_cells(side) for side in sides], told.get("trim") != tells.get("trim")
     judged = attribute(*({**x, "rare": MERGED} if name in wide and x.get("rare", "other") == "other" else x
                          for x, wide in zip((told, tells), cells, strict=True)))  # fmt: skip
-    judged = _present(judged, dropped or (blanks and _dropping(*sides)))
+    judged = _present(judged, blanks and _dropping(*sides))
+    if unknown and judged[0] == "stronger":
+        judged = "incomparable", f"{judged[1]}; but other values are such as a lock does not know"
     graded = judged[0] in ("stronger", "weaker") and name in cells[0] & cells[1]
     if graded and {**told, "rare": None} != {**tells, "rare": None}:
         judged = "incomparable", f"{judged[1]}; but cells are divided otherwise"
@@ -254,9 +271,14 @@ def _grouping(old: Side, new: Side) -> Iterator[ChangedTerm]:
         )
 
 
-def _values(columns: tuple[str, ...], old: frozenset[Any], new: frozenset[Any]) -> Iterator[ChangedTerm]:
+def _values(
+    columns: tuple[str, ...], old: frozenset[Any], new: frozenset[Any], *, nearest: bool
+) -> Iterator[ChangedTerm]:
+    """Another alphabet; `nearest` where values may stand for their neighbours, which are others where one is gone."""
     if old != new:
         judged = nested(old, new, "more values are told apart", "fewer values are told apart", "other values")
+        if nearest and judged[0] == "stronger":
+            judged = "incomparable", "fewer values, but rare ones may be one with others than before"
         gone, come = (sorted(map(list, one), key=repr) for one in (old - new, new - old))
         yield _finding(f"values.{'+'.join(columns)}", gone, come, judged)
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from funnel.data.alphabet import folded
 from funnel.notions import Notion, implications
 from funnel.notions.change import Judged, Verdict, ordered
+from funnel.notions.rldp import Rldp
 from funnel.notions.srlip import Srlip
 from funnel.plan.columns import BLANKS
 from funnel.policy.groups import climb
@@ -60,6 +61,12 @@ def known(asked: Terms, column: str) -> Literal["own", "released"] | None:
     if named is not None and column not in map(folded, named):
         return None
     return "own" if notion.asks_own else "released"
+
+
+def by_confidence(asked: Terms) -> bool:
+    """Whether the set of distributions that is protected follows from a confidence."""
+    notion = bound(asked)
+    return isinstance(notion, Rldp) and notion.radius is None
 
 
 def estimated(key: str, old: Terms, new: Terms) -> Judged | None:
@@ -312,10 +319,9 @@ UNSEEN = _absences(
 )
 """The judge of a public column's `unseen`."""
 
-CELLS: dict[str, Judge] = {
-    "most": _graded(int, "more cells: more is told apart", "fewer cells: less is told apart"),
-    "minimum": _another("cells are divided otherwise: people who were in one may be told apart"),
-}
+CELLS: dict[str, Judge] = dict.fromkeys(
+    ("most", "minimum"), _another("cells are divided otherwise: people who were in one may be told apart")
+)
 """The judges of a wide block's `cells`."""
 
 JUDGES: dict[str, Judge] = {

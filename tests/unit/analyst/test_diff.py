@@ -185,7 +185,7 @@ CASES = {
     "trimmed beside a group that names blanks": (public({"name": "x", "groups": {"N": [" Oslo", "Bergen"]}}),
                                                  public({"name": "x", "groups": {"N": [" Oslo", "Bergen"]},
                                                          "trim": True}), "incomparable", {"public.x"}),
-    "fewer cells": (public(wide("w", 500)), public(wide("w", 50)), "stronger", {"public.w.cells.most"}),
+    "fewer cells": (public(wide("w", 500)), public(wide("w", 50)), "incomparable", {"public.w.cells.most"}),
     "unseen dropped": (public("x"), public({"name": "x", "unseen": "drop"}), "weaker", {"public.x.unseen"}),
     "columns as one block": (public("x", "y"), public(["x", "y"]), "unchanged", {"public"}),
     "secret added": ({}, {"sensitive": ["s", "t"]}, "stronger", {"sensitive"}),
@@ -362,6 +362,15 @@ def test_where_who_has_an_unknown_value_is_left_out_others_are_told_of_by_coarse
         assert compare(side(**old), side(**new)).verdict == verdict
 
 
+@pytest.mark.parametrize("coarser", [{"trim": True}, {"groups": NORTH["groups"]}])
+def test_values_that_a_lock_does_not_know_are_one_until_they_are_told_as_others_are(coarser):
+    """Of a lock that knows Bergen alone, Oslo with a blank is `other`, as Rome is; then it is Oslo, or in the north."""
+    for unseen, verdict in (("error", "stronger"), ("other", "incomparable")):
+        old, new = (side(**public({"name": "x", "unseen": unseen} | one)) for one in ({}, coarser))
+        assert compare(old, new).verdict == verdict
+        assert compare(new, old).verdict == "weaker"
+
+
 def test_a_release_that_left_unknown_values_out_says_so_of_a_column_that_goes(tmp_path, key, monkeypatch):
     monkeypatch.setenv("FUNNEL_KEY", key)
     rows = [f"{i},{i % 2},{i % 5 % 3},{i % 7 % 2}\n" for i in range(140)]
@@ -378,6 +387,34 @@ def test_a_release_that_left_unknown_values_out_says_so_of_a_column_that_goes(tm
         (tmp_path / "p.yaml").write_text(yaml.safe_dump(less))
         found = {one.term: one.verdict for one in funnel.diff(tmp_path / "r", tmp_path / "p.yaml").findings}
         assert found["public.z"] == "incomparable"
+
+
+def test_fewer_values_have_fewer_distributions_around_them():
+    """Of two columns the set around the counts is the larger one, which it is of a radius whatever the columns are."""
+    for size, verdict in (({}, "incomparable"), ({"radius": 0.1}, "stronger")):
+        asked = privacy("rldp", 1.0, **size)
+        old, fewer, coarser = (side(**asked | public("s", *columns)) for columns in
+                               (("x", "y"), ("x",), ({"name": "x", "bins": [0, 9]}, "y")))  # fmt: skip
+        assert compare(old, fewer).verdict == compare(old, coarser).verdict == verdict
+        assert compare(fewer, old).verdict == "weaker"
+
+
+def test_where_rare_numbers_are_joined_fewer_of_them_may_part_what_was_one(tmp_path):
+    """9 and 11 are both 10 while there are 40 tens; on the next night the one is nearest to 0, the other to 20."""
+    policy, found = tmp_path / "p.yaml", []
+    told = {"version": 1, "name": "n", "source": {"table": "t.csv"}, "estimate": {"minimum": 10}, "sensitive": ["s"],
+            "public": [{"name": "x", "rare": "bin"}], "privacy": {"notion": "lip", "epsilon": 1.0},
+            "mechanism": "randomised-response", "release": {"to": "r", "private": "p"}}  # fmt: skip
+    policy.write_text(yaml.safe_dump(told))
+    for tens in (40, 2):
+        numbers = [0] * 40 + [9] * 3 + [10] * tens + [11] * 3 + [20] * 40
+        (tmp_path / "t.csv").write_text("s,x\n" + "".join(f"{i % 2},{x}\n" for i, x in enumerate(numbers)))
+        found.append(funnel.make_lock(policy, force=True).path.read_text())
+    for name, text in zip(("old", "new"), found, strict=True):
+        (tmp_path / f"{name}.lock.yaml").write_text(text)
+    one, other = tmp_path / "old.lock.yaml", tmp_path / "new.lock.yaml"
+    verdicts = [{one.term: one.verdict for one in funnel.diff(*pair).findings} for pair in ((one, other), (other, one))]
+    assert [told["values.x"] for told in verdicts] == ["incomparable", "weaker"]
 
 
 def test_another_name_of_a_wide_block_makes_other_cells():
