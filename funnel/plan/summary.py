@@ -96,8 +96,8 @@ class Summary(Settled):
             told = self.evidence["narrowed"]
             return None if told is None else Narrowed(**told)
         found, minimum = self.protection, self.policy.estimate.minimum
-        shown = found.mechanism.shows_shares and self.protected.pinned is None
-        kept = found.mechanism.of_totals == "kept"
+        own = self.protected.pinned is None
+        shown, kept = own and found.mechanism.shows_shares, own and found.mechanism.of_totals == "kept"
         return narrowed(self.joint, found.protocols, minimum, shown=shown, kept=kept)
 
     @property

@@ -27,7 +27,6 @@ from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.csgraph import connected_components
 
 from funnel.data import AnyProtocol, Joint, Protocol
 from funnel.data.arrange import possible
@@ -127,8 +126,10 @@ def _within(weights: IntArray) -> IntArray:
     """The outputs of a block with these weights (b, c or 1, a): one by one, by groups that draws do not leave, and all.
     """
     size, answered = len(weights), weights.any(axis=1).astype(np.int64)
-    group = connected_components(np.matmul(answered, answered.T), directed=False)[1]
-    groups = (group == np.arange(size)[:, None]).astype(np.int64)
+    linked = np.matmul(answered, answered.T) > 0  # outputs that some input has both of, and then those that these have
+    while (further := np.matmul(linked.astype(np.int64), linked) > 0).sum() > linked.sum():
+        linked = further
+    groups = np.unique(linked, axis=0).astype(np.int64)
     apart = groups[(groups.sum(axis=1) > 1) & (groups.sum(axis=1) < size)]
     return np.vstack([np.eye(size, dtype=np.int64), apart, np.ones((1, size), np.int64)])
 

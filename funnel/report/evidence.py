@@ -160,7 +160,7 @@ class Evidence:
         if self.t.private:
             return None
         shown = MECHANISMS[self.t.m.mechanism].shows_shares and self.t.m.locked is None
-        kept = self.t.m.totals == "kept"
+        kept = self.t.m.totals == "kept" and self.t.m.locked is None
         rows, minimum = np.array(released.rows, np.int64), self.t.m.estimate.minimum
         found = narrowed(self.joint, self.t.protocols, minimum, released=rows, shown=shown, kept=kept)
         return None if found is None else asdict(found)

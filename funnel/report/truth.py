@@ -36,7 +36,8 @@ def estimated(protocol: AnyProtocol, found: Recovered | None) -> dict[str, Any] 
     known = found is not None and len(found.count) == len(protocol.inputs)
     if found is None or not known or protocol.coins or protocol.reads_secret:
         return None
-    if np.linalg.norm(found.error) > _VAGUE * found.count.sum():
+    # An answer that nobody had adds nothing to an error, however much one record that has it would.
+    if np.linalg.norm(np.hypot(found.error, found.one)) > _VAGUE * found.count.sum():
         return None
     joint = _anybody(protocol, np.rint(found.count[found.groups]).astype(np.int64))
     return _beside(joint, protocol, float(np.sqrt(np.mean(found.error**2))))

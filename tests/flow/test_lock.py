@@ -643,9 +643,10 @@ def test_a_mechanism_that_reads_the_secret_needs_all_of_it(folder):
     assert (new.value.code, rare.value.code) == ("unseen-value", "below-minimum")
 
 
-def test_weights_of_another_night_are_no_shares_of_tonights(folder):
-    """Nobody can tell whether they are, so nothing is reckoned from them."""
-    changes = {"mechanism": "conditional-reporting", "privacy": {"notion": "lip", "epsilon": 0.5}}
+@pytest.mark.parametrize(("mechanism", "epsilon"), [("conditional-reporting", 0.5), ("invariant", 0.1)])
+def test_weights_of_another_night_are_no_shares_of_tonights_nor_keep_its_totals(folder, mechanism, epsilon):
+    """Nobody can tell whether they are, or do, so nothing is reckoned from that."""
+    changes = {"mechanism": mechanism, "privacy": {"notion": "lip", "epsilon": epsilon}}
     path = write_policy(folder, **(BASE | changes))
     funnel.make_lock(path, room=0.2)
     made = funnel.run(path, locked=True)
@@ -653,11 +654,13 @@ def test_weights_of_another_night_are_no_shares_of_tonights(folder):
     evidence = Path(made.release).parents[1] / "private" / Path(made.release).name
     rows = np.array(json.loads((Path(made.release) / "released.json").read_bytes())["rows"])
     assert known == narrowed(made.joint, protocols, made.policy.estimate.minimum, released=rows)
-    assert known != narrowed(made.joint, protocols, made.policy.estimate.minimum, released=rows, shown=True)
+    more = {"shown": mechanism == "conditional-reporting", "kept": mechanism == "invariant"}
+    assert known != narrowed(made.joint, protocols, made.policy.estimate.minimum, released=rows, **more)
     page = json.loads((evidence / "report.json").read_text())
     assert page["evidence"]["narrowed"] == asdict(known)
     shown = " ".join((Path(made.release) / "report.html").read_text().split())
-    assert "how the released values were distributed for each s when the protocol was fixed." in shown
+    said = "how the released values were distributed for each s when the protocol was fixed."
+    assert (said in shown) == (mechanism == "conditional-reporting")
 
 
 def test_without_a_key_or_the_counts_of_that_night(folder):
