@@ -285,12 +285,12 @@ def _tasks(policy: Policy) -> list[_Task]:
     """Every mechanism that fits, with the policy's options where it names it, and references last."""
     notion, public, step = policy.privacy, policy.secret_public, policy.estimate.beliefs
     numbers = all(isinstance(one.round, float) for block in policy.blocks for one in block.attributes)
-    values = bool(policy.wide) or policy.release.partition is not None
+    parted = policy.release.partition is not None and policy.release.partition.column is not None
     tasks: list[_Task] = [
         (notion, policy.mechanism if policy.mechanism.kind == kind else one(kind=kind), step)
         for kind, one in fitting(notion.notion, secret_public=public).items()
         if (numbers or not one.needs_numbers)
-        and (one.plain or not values)
+        and (one.plain or not (policy.wide or parted))
         and (len(policy.blocks) == 1 or not one.one_block(type(notion)))
         and (step is None or one.of_beliefs)
     ]

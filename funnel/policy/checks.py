@@ -34,7 +34,7 @@ from funnel.policy.mention import (
     wide_blocks,
 )  # fmt: skip
 from funnel.policy.model import UNBOUNDED
-from funnel.policy.parted import SETS, parted
+from funnel.policy.parted import SETS, parted, partition
 from funnel.policy.stored import storable
 from funnel.policy.wide import wide
 from funnel.text import bare
@@ -181,7 +181,7 @@ def _serves(name: str, data: Any, notion: type[Notion]) -> bool:
         (mechanism.plain or not any(wide_blocks(data)))
         and (alone or not mechanism.one_block(notion))
         and (numbers or not mechanism.needs_numbers)
-        and (name != SETS or at(data, "release", "partition") is None)
+        and (name != SETS or partition(data) is None)
         and (mechanism.of_beliefs or at(data, "estimate", "beliefs") is None)
     )
 

@@ -12,13 +12,20 @@ SETS = "unary-encoding"
 """What answers with sets of values."""
 
 
+def partition(data: Any) -> str | None:
+    """The column whose values have folders, where a policy names one."""
+    named = at(data, "release", "partition")
+    named = named.get("column") if isinstance(named, dict) else named
+    return named if isinstance(named, str) else None
+
+
 def parted(data: Any) -> Iterator[Finding]:
     """Everything that is wrong about the column of `release.partition`, seen beside the rest."""
     path: Path = ("release", "partition")
-    named = at(data, "release", "partition")
-    if isinstance(named, dict):
-        path, named = (*path, "column"), named.get("column")
-    if not isinstance(named, str):
+    if isinstance(at(data, "release", "partition"), dict):
+        path = (*path, "column")
+    named = partition(data)
+    if named is None:
         return
     public = [one.column for one in mentions(data) if one.role == "public"]
     kind = at(data, "mechanism", "kind") or at(data, "mechanism")

@@ -54,6 +54,12 @@ def test_what_is_compared_could_be_asked_for(tmp_path, changes):
         funnel.load(write_policy(tmp_path, **terms | {"mechanism": line.mechanism}))
 
 
+def test_files_without_folders_are_open_to_sets_of_values(tmp_path):
+    terms = {"sensitive": ["relationship"], "public": ["sex"], "release__partition": {"rows": 20_000}}
+    kinds = {line.mechanism for line in funnel.compare(write_policy(tmp_path, **terms), (1.0,)).lines}
+    assert "unary-encoding" in kinds
+
+
 def test_rows_and_totals_stand_beside_information_and_epsilon_0(compared):
     told = {line.mechanism: [point.faithful for point in line.points] for line in compared.lines}
     for optimal, invariant in zip(told["optimal"], told["invariant"], strict=True):

@@ -12,7 +12,6 @@ from funnel.analyst.diff.sides import Side
 from funnel.analyst.diff.verdicts import (
     CELLS,
     JUDGES,
-    MERGED,
     UNSEEN,
     at_most,
     attribute,
@@ -21,6 +20,7 @@ from funnel.analyst.diff.verdicts import (
     by_confidence,
     estimated,
     known,
+    merged,
     nested,
     no_matter,
     privacy,
@@ -153,7 +153,8 @@ _OWN_VALUES: Judged = (
 
 def _reduced(side: Side) -> bool:
     """Whether a column is released otherwise than by its own values, as far as the side tells."""
-    return not side.whole or any(one.keys() - {"name", "unseen"} for one in _columns(side).values())
+    columns = _columns(side).values()
+    return not side.whole or any(one.keys() - {"name", "unseen"} or one.get("unseen") == "other" for one in columns)
 
 
 def _columns(side: Side) -> dict[str, Mapping[str, Any]]:
@@ -235,10 +236,10 @@ def _public(old: Side, new: Side) -> Iterator[ChangedTerm]:
     moved = {name for name in old.cells.keys() & new.cells.keys() if old.cells[name] != new.cells[name]}
     for columns in old.values.keys() & new.values.keys():
         if not moved & set(columns):  # labels of other cells are other values by the same names
-            nearest = not (old.whole and new.whole) or any(
-                one.get(folded(name), {}).get("rare") == "bin" for one in (before, after) for name in columns
-            )
-            yield from _values(columns, old.values[columns], new.values[columns], nearest=nearest)
+            asked = [one.get(folded(name), {}) for one in (before, after) for name in columns]
+            nearest = not (old.whole and new.whole) or any(one.get("rare") == "bin" for one in asked)
+            judged = _values(old.values[columns], new.values[columns], nearest=nearest)
+            yield from _changed(columns, old, new, _present(judged, any(_dropped(new, one) for one in asked)))
 
 
 def _stayed(
@@ -246,8 +247,7 @@ def _stayed(
 ) -> Judged:
     """What is told of a column that stays; `unknown` where something becomes of values that a lock does not know."""
     cells, blanks = [_in_cells(side) for side in sides], told.get("trim") != tells.get("trim")
-    judged = attribute(*({**x, "rare": MERGED} if name in wide and x.get("rare", "other") == "other" else x
-                         for x, wide in zip((told, tells), cells, strict=True)))  # fmt: skip
+    judged = attribute(*(merged(x) if name in wide else x for x, wide in zip((told, tells), cells, strict=True)))
     judged = _present(judged, blanks and _dropping(*sides))
     if unknown and judged[0] == "stronger":
         judged = "incomparable", f"{judged[1]}; but other values are such as a lock does not know"
@@ -271,15 +271,19 @@ def _grouping(old: Side, new: Side) -> Iterator[ChangedTerm]:
         )
 
 
-def _values(
-    columns: tuple[str, ...], old: frozenset[Any], new: frozenset[Any], *, nearest: bool
-) -> Iterator[ChangedTerm]:
-    """Another alphabet; `nearest` where values may stand for their neighbours, which are others where one is gone."""
-    if old != new:
-        judged = nested(old, new, "more values are told apart", "fewer values are told apart", "other values")
-        if nearest and judged[0] == "stronger":
-            judged = "incomparable", "fewer values, but rare ones may be one with others than before"
-        gone, come = (sorted(map(list, one), key=repr) for one in (old - new, new - old))
+def _values(old: frozenset[Any], new: frozenset[Any], *, nearest: bool) -> Judged:
+    """Two alphabets; `nearest` where values may stand for their neighbours, which are others where one is gone."""
+    judged = nested(old, new, "more values are told apart", "fewer values are told apart", "other values")
+    if nearest and judged[0] == "stronger":
+        return "incomparable", "fewer values, but rare ones may be one with others than before"
+    return judged
+
+
+def _changed(columns: tuple[str, ...], old: Side, new: Side, judged: Judged) -> Iterator[ChangedTerm]:
+    """Values that came or went, where any did."""
+    before, after = old.values[columns], new.values[columns]
+    if before != after:
+        gone, come = (sorted(map(list, one), key=repr) for one in (before - after, after - before))
         yield _finding(f"values.{'+'.join(columns)}", gone, come, judged)
 
 
@@ -314,7 +318,8 @@ def _others(old: Side, new: Side) -> Iterator[ChangedTerm]:
         before, after = old.terms.get(key), new.terms.get(key)
         judged = budgets(old.terms, new.terms) if key == "budget" else JUDGES.get(key, no_matter)(before, after)
         if before != after or (key == "budget" and judged[0] != "unchanged"):
-            yield _finding(key, before, after, estimated(key, old.terms, new.terms) or judged)
+            other = estimated(key, old.terms, new.terms, whole=old.whole and new.whole)
+            yield _finding(key, before, after, other or judged)
 
 
 def _both(key: str, old: Side, new: Side) -> bool:

@@ -69,15 +69,18 @@ def by_confidence(asked: Terms) -> bool:
     return isinstance(notion, Rldp) and notion.radius is None
 
 
-def estimated(key: str, old: Terms, new: Terms) -> Judged | None:
-    """Terms of the estimate that take from the bound what they give; None of others, and where they do not."""
+def estimated(key: str, old: Terms, new: Terms, *, whole: bool) -> Judged | None:
+    """Terms of the estimate that take from the bound what they give; None of others, and where they do not.
+
+    `whole`: what becomes of rare values is known of both sides.
+    """
     bounds = bound(old), bound(new)
     known = [one for one in bounds if isinstance(one, Srlip)]
-    shared = any(one.asks_own for one in known) or any(_joined(one, "error") for one in (old, new))
+    shared = not whole or any(one.asks_own for one in known) or any(_joined(one, "error") for one in (old, new))
     if key == "estimate.minimum" and len(known) == len(bounds) and shared:
         return "incomparable", "the larger the groups that shape the protocol, the less may be known within the bound"
-    if key == "estimate.minimum" and all(_joined(one, "error", "other") for one in (old, new)):
-        return "incomparable", "rare numbers and dates are joined otherwise: some that were one are told apart"
+    if key == "estimate.minimum" and (not whole or all(_joined(one, "error", "other") for one in (old, new))):
+        return "incomparable", "rare values may be joined otherwise, and some that were one be told apart"
     # One is about a set that noise widens, one about all distributions.
     if key not in ("estimate.kind", "estimate.epsilon") or {one.notion for one in bounds} <= {"rldp", "ldp-x"}:
         return None
@@ -129,9 +132,10 @@ def _merged(old: Terms, new: Terms) -> Judged:
 
 def _joined(terms: Terms, *otherwise: str) -> bool:
     """Whether something else than this becomes of rare values of some column, or may, for all that is known of it."""
-    columns = [(one, MERGED if "columns" in whole else "error") for block in terms["public"] for whole in block
-               for one in whole.get("columns", [whole])]  # fmt: skip
-    return any((one.get("rare") or usual) not in otherwise for one, usual in columns)
+    plain = [one for block in terms["public"] for one in block if "columns" not in one]
+    inside = [column for block in terms["public"] for one in block for column in one.get("columns", ())]
+    found = {one.get("rare") or "error" for one in plain} | {merged(one)["rare"] for one in inside}
+    return bool(found - {*otherwise})
 
 
 def _reduced(old: Terms, new: Terms) -> Judged:
@@ -151,14 +155,25 @@ def _blanks(old: Terms, new: Terms) -> Judged:
     before, after = (one.get("trim", False) for one in (old, new))
     if before != after and any("top" in one or one.get("rare", "error") != "error" for one in (old, new)):
         return "incomparable", "other values are frequent, or rare, where texts that differ in blanks alone are one"
-    if before != after and any(name != name.strip(BLANKS) for one in (old, new) for name in one.get("groups", [{}])[0]):
+    if before != after and any(map(_blank, (old, new))):
         return "incomparable", "a group names a text with its blanks, and is of that text only where they stay"
     apart, one = "texts that differ in blanks are told apart", "texts that differ in blanks alone are one"
     return ordered(before, after, apart, one, more_is_weaker=False)
 
 
+def _blank(column: Terms) -> bool:
+    """Whether blanks stand before or behind a text or a group's name, which may be a text, too."""
+    names = (name for level in column.get("groups", ()) for pair in level.items() for name in pair)
+    return any(name != name.strip(BLANKS) for name in names)
+
+
 MERGED = "merged"
 """What stands in a wide block for no `rare`, and for `other`: numbers and dates by `bin`, texts by `other`."""
+
+
+def merged(column: Terms) -> dict[str, Any]:
+    """A column of a wide block, whose rare values are joined in one way or another unless they are an error."""
+    return {**column, "rare": MERGED if (column.get("rare") or "other") == "other" else column["rare"]}
 
 
 def _rare(old: Terms, new: Terms) -> Judged:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -266,6 +267,13 @@ CASES = {
         public(NORTH | {"groups": [NORTH["groups"], {"Europe": ["North"]}]}), "incomparable", {"public.x"}),
     "rare ones that were known": (known(NORTH | {"rare": "other"}) | {"estimate": {"minimum": 50}},
                                   known(NORTH | {"rare": "other"}), "incomparable", {"estimate.minimum"}),
+    "rare ones of cells": (public(within({"rare": "other"})) | {"estimate": {"minimum": 50}},
+                           public(within({"rare": "other"})), "incomparable", {"estimate.minimum"}),
+    "blanks of a group's name left out": (public({"name": "x", "groups": {" North": ["Oslo"]}}),
+                                          public({"name": "x", "groups": {" North": ["Oslo"]}, "trim": True}),
+                                          "incomparable", {"public.x"}),
+    "unknown values that were known": (known({"name": "x", "unseen": "other"}, knows=1),
+                                       known({"name": "x", "unseen": "other"}), "incomparable", {"privacy.knows"}),
     "no rare ones": (known(NORTH) | {"estimate": {"minimum": 50}}, known(NORTH), "weaker", {"estimate.minimum"}),
     "all known as they are released": (known("x", {"name": "y", "bins": [0, 9]}, knows=1),
                                        known("x", {"name": "y", "bins": [0, 9]}), "incomparable", {"privacy.knows"}),
@@ -417,6 +425,21 @@ def test_where_rare_numbers_are_joined_fewer_of_them_may_part_what_was_one(tmp_p
     assert [told["values.x"] for told in verdicts] == ["incomparable", "weaker"]
 
 
+def test_who_has_a_value_that_a_lock_does_not_know_any_more_is_absent_and_that_shows(tmp_path):
+    policy, found = tmp_path / "p.yaml", []
+    told = {"version": 1, "name": "n", "source": {"table": "t.csv"}, "sensitive": ["s"],
+            "public": [{"name": "x", "unseen": "drop"}], "privacy": {"notion": "lip", "epsilon": 1.0},
+            "mechanism": "randomised-response", "release": {"to": "r", "private": "p"}}  # fmt: skip
+    policy.write_text(yaml.safe_dump(told))
+    for values in ("abc", "ab"):
+        rows = [f"{i % 2},{values[i // 2 % len(values)]}\n" for i in range(120)]
+        (tmp_path / "t.csv").write_text("s,x\n" + "".join(rows))
+        found.append(tmp_path / f"{values}.lock.yaml")
+        found[-1].write_text(funnel.make_lock(policy, force=True).path.read_text())
+    assert {one.term: one.verdict for one in funnel.diff(*found).findings}["values.x"] == "incomparable"
+    assert {one.term: one.verdict for one in funnel.diff(*found[::-1]).findings}["values.x"] == "weaker"
+
+
 def test_another_name_of_a_wide_block_makes_other_cells():
     told = compare(side(**public(wide("w", 50))), side(**public(wide("v", 50)))).text()
     assert "columns are told by other cells: neither is the finer" in told
@@ -428,6 +451,8 @@ def test_rare_numbers_of_a_larger_minimum_may_be_told_apart_that_were_one():
                              ({"name": "x", "rare": "other"}, "stronger"), ("x", "stronger")):  # fmt: skip
         least, more = (side(**public(column), estimate={"minimum": number}) for number in (20, 30))
         assert compare(least, more).verdict == expected
+        bare = [replace(one, policy_sha256="0") for one in (least, more)]  # of which the rest of a policy is not known
+        assert "incomparable" in {one.verdict for one in compare(*bare).findings}
 
 
 @pytest.mark.parametrize("case", CASES)
