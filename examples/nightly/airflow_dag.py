@@ -2,9 +2,9 @@
 
 Put it into Airflow's `dags` folder; funnel itself never imports it. A task that ends with exit code 5
 (another run is busy, the disk is full, the table is out of reach or changing) is tried again. One that ends with 1 (the
-policy, its lock, the table or a claim is at fault) or 4 (a person must decide: the table has drifted, a budget is
-spent) is not: nothing will change by itself. Where the first task ends so nothing was published, unless the log says
-that it is (and that a database does not take it); where the second does, what is published fails its audit.
+policy, its lock, the table, a claim or a disk is at fault) or 4 (a person must decide: the table has drifted, a budget
+is spent) is not: nothing will change by itself. Where the first task ends so nothing was published, unless the log says
+that it is (and that a disk or a database failed then); where the second does, what is published fails its audit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The command line, thin over the Python API: one file for each command.
 
-Exit codes (`funnel.errors.EXITS`): 0 done, 1 the policy, data or claim is at fault, 2 wrong usage, 3 our bug, 4 a
-person must decide, 5 try again.
+Exit codes (`funnel.errors.EXITS`): 0 done, 1 the policy, data, a claim or a disk is at fault, 2 wrong usage, 3 our bug,
+4 a person must decide, 5 try again.
 """
 
 from __future__ import annotations

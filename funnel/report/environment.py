@@ -23,7 +23,7 @@ LETTERS = 120
 """Most letters of a value in a table."""
 _FIGURES = (
     "nats", "leaked", "radius", "no_less", "no_more", "unit", "share", "belief", "percent", "points", "factor", "power",
-    "epsilon", "most",
+    "epsilon", "most", "part",
 )  # fmt: skip
 
 

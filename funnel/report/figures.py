@@ -78,6 +78,11 @@ def most(value: float) -> str:
     return f"{min(math.ceil(1000 * (value + 5e-5) - 1e-9) / 10, 100.0):.1f}%"
 
 
+def part(ratio: float) -> str:
+    """`12.3%`, rounded up, so that `at most` is true of what was measured."""
+    return f"{math.ceil(1000 * ratio - 1e-9) / 10:.1f}%"
+
+
 def points(difference: float) -> str:
     """A difference of two shares, rounded up: `2.1 percentage points`."""
     return f"{math.ceil(1000 * difference - 1e-9) / 10:.1f} percentage points"

@@ -98,11 +98,8 @@ def _most(t: Facts, said: str) -> str:
 
 
 def _found(t: Facts, nats: figures.Figure) -> str:
-    """A measured figure; of few decimals, it may be far above what was measured, and so is the most that this is."""
-    if not nats:
-        return t.nats(nats)
-    told = f"{t.nats(nats)} {t.say('nats')}"
-    return t.say("at most {}").format(told) if t.m.decimals < 3 else told
+    """A measured figure, which was rounded up, and may be far above what was measured where that is little."""
+    return t.say("at most {}").format(f"{t.nats(nats)} {t.say('nats')}") if nats else t.nats(nats)
 
 
 def scale(t: Facts, notion: Notion) -> list[Row]:

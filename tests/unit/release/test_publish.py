@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -392,6 +393,27 @@ def test_latest_that_is_no_link(kind: str, tmp_path: Path) -> None:
         pytest.fail("opened")
     assert caught.value.code == "release-path"
     assert [path.name for path in to.iterdir()] == ["latest"]
+
+
+def test_a_disk_that_fills_once_a_release_is_visible_is_told_as_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To try again would be one more release."""
+    to, private = folders(tmp_path)
+
+    def full(path: Path) -> None:
+        if path == to and (to / an_id(1)).exists():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("funnel.release.publish.sync", full)
+    with pytest.raises(ReleaseError, match="is published, but the disk did not confirm it") as caught:
+        release(to, private, an_id(1))
+    assert caught.value.exit_code == 1
+    assert (to / an_id(1) / "data.csv").is_file()
+    monkeypatch.undo()
+    release(to, private, an_id(2))
+    assert (to / "latest").resolve().name == an_id(2)
+    assert {one.release for one in Journal(private).releases()} == {an_id(1), an_id(2)}
 
 
 def test_a_damaged_ledger_is_found_before_anything_is_drawn(tmp_path: Path) -> None:

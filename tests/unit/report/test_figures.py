@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel.report.figures import no_less, no_more
+from funnel.report.figures import no_less, no_more, part
 
 SIZES = st.floats(1e-12, 1e12)
 
@@ -22,6 +22,11 @@ def test_what_is_the_most_is_not_shown_as_less(value: float) -> None:
 def test_what_is_the_least_is_not_shown_as_more(value: float) -> None:
     shown, own = Fraction(no_more(value, 6)), Fraction(repr(value))
     assert own - Fraction(1, 10**6) < shown <= own
+
+
+@given(st.floats(1e-6, 1.0))
+def test_a_part_at_most_is_not_shown_as_less(ratio: float) -> None:
+    assert Fraction(repr(ratio)) - Fraction(1, 10**12) <= Fraction(part(ratio)[:-1]) / 100 < ratio + 0.001
 
 
 def test_they_are_short() -> None:
