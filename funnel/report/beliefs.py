@@ -74,7 +74,7 @@ class Beliefs:
     def _entry(self, s: int, before: float, low: float, high: float) -> dict[str, Any]:
         moves = [self._change(before, low), self._change(before, high)]
         worst, ends = max(map(abs, moves)), (-self.falls, self.rises)
-        used = max(move / end if move and math.isfinite(end) else 0.0 for move, end in zip(moves, ends, strict=True))
+        used = max(_part(move, end) for move, end in zip(moves, ends, strict=True))
         promised = None if self.kind == "average" else within(self.kind, before, self.falls, self.rises)
         return {
             "value": self.values[s],
@@ -125,6 +125,11 @@ class Beliefs:
             ],
             "after": [[round(float(one), 6) for one in after[s]] for s in order],
         }
+
+
+def _part(move: float, end: float) -> float:
+    """What a move is of the end that it may reach: infinite where it may not move at all."""
+    return 0.0 if not move or math.isinf(end) else move / end if end else math.inf
 
 
 def _after(table: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
