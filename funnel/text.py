@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Sequence
+from decimal import Decimal
 
 SIZE = r"[1-9][0-9]*(\.[0-9]+)? ?[KMGT]i?B"
 """How an amount of memory is written, such as 2GB."""
@@ -65,6 +66,12 @@ def table(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[st
         ).rstrip()
         for row in rows
     ]
+
+
+def number(value: float) -> str:
+    """All digits of it, and no exponent: `20`, `0.1`, `1609459200001`."""
+    written = format(Decimal(repr(value)), "f")
+    return written.removesuffix(".0")
 
 
 def sentence(text: str) -> str:

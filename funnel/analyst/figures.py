@@ -12,7 +12,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
 from funnel.data.alphabet import Label
-from funnel.text import label, shown, table
+from funnel.text import label, number, shown, table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,11 +117,11 @@ def coarsened(manifest: Manifest, columns: Collection[str]) -> list[str]:
 def _ways(one: Coarsened, *, inside: bool) -> str:
     """How, in words; `inside` cells or not."""
     ways = list[str]()
-    if one.step is not None:
-        exact = isinstance(one.step, float)
-        ways.append(f"rounded to multiples of {one.step:.15g}" if exact else f"rounded to the {one.step} they lie in")
     if one.clip is not None:
-        ways.append("those beyond {:.15g} and {:.15g} put at the nearer end".format(*one.clip))
+        ways.append("those beyond {} and {} put at the nearer end".format(*map(number, one.clip)))
+    if one.step is not None:
+        to = f"the {one.step} they lie in" if isinstance(one.step, str) else f"multiples of {number(one.step)}"
+        ways.append(f"rounded to {to}")
     if one.rare:
         near = "told as one that cells.json lists" if inside else "replaced by the nearest that is released"
         ways.append(f"each that is not left, being rare or one of many, {near}")

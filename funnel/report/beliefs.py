@@ -11,7 +11,9 @@ import numpy as np
 
 from funnel.data import Joint
 from funnel.data.subsets import ReleasedTable, Subsets
+from funnel.measure.figures import round_up
 from funnel.report.facts import Facts
+from funnel.report.figures import nearest
 from funnel.report.promise import within
 from funnel.report.words import nats_in
 from funnel.text import label
@@ -79,12 +81,12 @@ class Beliefs:
         return {
             "value": self.values[s],
             "records": self.records[s],
-            "before": round(before, 6),
-            "lowest": round(low, 6),
-            "highest": round(high, 6),
-            "promised": None if promised is None else [round(end, 6) for end in promised],
-            "change": round(worst, 4) + 0.0 if math.isfinite(worst) else None,
-            "used": round(used, 4) + 0.0 if math.isfinite(used) else None,
+            "before": nearest(before, 6),
+            "lowest": nearest(low, 6),
+            "highest": nearest(high, 6),
+            "promised": None if promised is None else [nearest(end, 6) for end in promised],
+            "change": _moved(worst) if math.isfinite(worst) else None,
+            "used": nearest(used, 4) if math.isfinite(used) else None,
             "moves": self._parts(moves),
             "allowed": None if promised is None else self._parts([self._change(before, end) for end in promised]),
         }
@@ -121,10 +123,15 @@ class Beliefs:
             "quantity": self.quantity,
             "bound": self.width,
             "change": [
-                [round(one, 4) + 0.0 if math.isfinite(one) else None for one in row] for row in changes
+                [_moved(one) if math.isfinite(one) else None for one in row] for row in changes
             ],
-            "after": [[round(float(one), 6) for one in after[s]] for s in order],
+            "after": [[nearest(one, 6) for one in after[s]] for s in order],
         }
+
+
+def _moved(nats: float) -> float:
+    """A change with four decimals, rounded away from zero, so that what moves at all is not said to stay."""
+    return math.copysign(round_up(abs(nats) * (1 - 1e-12)), nats) + 0.0
 
 
 def _part(move: float, end: float) -> float:

@@ -98,6 +98,7 @@ _NUMBERS: dict[str, Callable[..., str]] = {
     "count": "{:,}".format,
     "whole": "{:,.0f}".format,
     "general": "{:,.10g}".format,
+    "number": text.number,
     "digits": lambda value, digits: f"{value:.{digits}g}",
     "decimals": lambda value, decimals: f"{value:.{decimals}f}",
 }

@@ -35,6 +35,7 @@ from funnel.release.narrowed import narrowed
 from funnel.report import words
 from funnel.report.beliefs import Beliefs
 from funnel.report.facts import Facts, kept, names
+from funnel.report.figures import nearest
 from funnel.report.observer import observer
 from funnel.report.truth import truth
 from funnel.report.wide import near
@@ -99,7 +100,7 @@ class Evidence:
             "secrets": beliefs.secrets(self.table),
             "guess": self._guess(),
             "untouched": self._untouched(),
-            "untouched_at_zero": round(at_zero(self.joint).unchanged, 6),
+            "untouched_at_zero": nearest(at_zero(self.joint).unchanged, 6),
             "blocks": blocks,
             "observer": observer(self.t, released, self.kept.counts, notion),
             "uncovered": self._uncovered(),
@@ -120,7 +121,7 @@ class Evidence:
             "name": self.t.names[index],
             "leakage": _finite(lip(alone).nats),
             "mutual_information": round(found, 4) + 0.0,
-            "normalised": round(found / total, 4) + 0.0 if total > 0 else None,
+            "normalised": nearest(found / total, 3) if total > 0 else None,
             "shares": _shares(protocol, counts),
             "drawn": self._drawn(index),
             "truth": truth(self.joint.block(index), protocol),
@@ -145,7 +146,7 @@ class Evidence:
         else:
             flat = self.table.reshape(len(self.table), -1)
             after = int(flat.max(axis=0).sum()) / int(flat.sum())
-        return {"before": round(before, 6), "after": round(after, 6)}
+        return {"before": nearest(before, 6), "after": nearest(after, 6)}
 
     def _uncovered(self) -> dict[str, int] | None:
         """Whom the notion does not cover, as too few share what might be known of them; None: it covers all."""
@@ -167,7 +168,7 @@ class Evidence:
 
     def _untouched(self) -> float:
         """Share of records expected to be released exactly as they are, in every block."""
-        return round(share_unchanged(self.joint, self.t.protocols), 6)
+        return nearest(share_unchanged(self.joint, self.t.protocols), 6)
 
     def _drawn(self, index: int) -> float:
         """Share of records whose draw gave the true value, or a set that holds it."""
@@ -175,7 +176,7 @@ class Evidence:
         place = {value: y for y, value in enumerate(protocol.told.values)}
         same = [place.get(value) for value in protocol.inputs.values]
         true: int = sum(count for x, y, count in self.kept.draws.blocks[index] if y == same[x % a])
-        return round(true / self.t.m.rows, 6)
+        return nearest(true / self.t.m.rows, 6)
 
 
 def _finite(nats: float) -> float | None:
@@ -196,10 +197,10 @@ def _shares(protocol: AnyProtocol, counts: IntArray) -> list[dict[str, Any]]:
         entries.append({
             "value": label(value),
             "records": records,
-            "before": round(records / rows, 6),
-            "after": round(after / (rows * total), 6),
-            "kept": round(certain, 6),
-            "true": round(true / after, 6) if after else None,
+            "before": nearest(records / rows, 6),
+            "after": nearest(after / (rows * total), 6),
+            "kept": nearest(certain, 6),
+            "true": nearest(true / after, 6) if after else None,
         })  # fmt: skip
     return entries
 
@@ -230,7 +231,7 @@ def realised(t: Facts, joint: Joint) -> dict[str, Any] | None:
     return {
         "resamples": len(found),
         **{name: round(value, 4) + 0.0 if math.isfinite(value) else None for name, value in at.items()},
-        "share_above": round(float((found > t.epsilon * (1 + 1e-12)).mean()), 6),
+        "share_above": nearest(float((found > t.epsilon * (1 + 1e-12)).mean()), 6),
     }
 
 

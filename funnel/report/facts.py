@@ -56,8 +56,9 @@ class Facts:
         return tongue.figure(f"{value:.{self.m.decimals}f}", self.language)
 
     def share(self, value: float) -> str:
-        """The same of a share."""
-        return tongue.figure(figures.share(value, self.m.decimals), self.language)
+        """The same of a share of the information that is kept; one that was rounded is no exact nothing, or all."""
+        whole = value in (0.0, 1.0) and self.drawn
+        return tongue.figure(figures.share(abs(value - 1e-9) if whole else value, self.m.decimals), self.language)
 
     @property
     def language(self) -> str:

@@ -9,19 +9,18 @@ import math
 from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-from funnel.measure.figures import round_up
+from funnel.format.manifest import DECIMALS
+from funnel.measure.figures import round_up, spelt
 
 Figure = float | None
 """None stands for a figure that is unbounded."""
 
 
-def nats(value: Figure, decimals: int | None = None) -> str:
+def nats(value: Figure, decimals: int = DECIMALS) -> str:
     """`0.9994`, `0`, or `unbounded`; of a stated figure all that it has: an ε may have more than its `decimals`."""
     if value is None:
         return "unbounded"
-    written = f"{value:.4f}" if decimals is None else format(Decimal(repr(float(value))), "f").rstrip("0")
-    digits = max(decimals or 0, len(written.partition(".")[2]))
-    return f"{value:.{digits}f}" if value else "0"
+    return spelt(value, decimals) if value else "0"
 
 
 def leaked(value: Figure) -> str:
@@ -54,6 +53,15 @@ def epsilon(value: float) -> str:
     return f"{value:.15g}"
 
 
+def nearest(value: float, decimals: int) -> float:
+    """The nearest with so many decimals, but for what is not quite 0 or 1, which `share` and `belief` say of it."""
+    rounded = round(float(value), decimals) + 0.0
+    if rounded not in (0.0, 1.0) or rounded == value:
+        return rounded
+    edge = 10.0 ** -(decimals + 1)
+    return round(1 - edge if rounded else math.copysign(edge, value), decimals + 1) if 0 < value < 1 else rounded
+
+
 def share(value: float, decimals: int = 3) -> str:
     """`12.3%`, but never 0 or 100 for what is not quite that; `12%` or `10%` of what has two decimals or one."""
     if decimals < 3:
@@ -64,7 +72,9 @@ def share(value: float, decimals: int = 3) -> str:
 
 
 def belief(value: float) -> str:
-    """`46.12%`."""
+    """`46.12%`, but never 0 or 100 for what is not quite that."""
+    if 0 < value < 0.00005 or 0.99995 <= value < 1:
+        return "below 0.01%" if value < 0.5 else "above 99.99%"
     return f"{100 * value:.2f}%"
 
 
@@ -95,7 +105,7 @@ def factor(exponent: float) -> str:
     if size >= 6:
         return f"{math.ceil(number / 10.0 ** (size - 1)) / 10:.1f} × 10^{size}"
     step = 10.0 ** (2 - size)
-    rounded = math.ceil(number * step - 1e-9) / step
+    rounded = max(math.ceil(number * step - 1e-9) / step, 1 + (exponent > 0) / step)
     return f"{rounded:,.2f}" if rounded < 10 else f"{rounded:,.1f}" if rounded < 100 else f"{rounded:,.0f}"
 
 

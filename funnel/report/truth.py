@@ -10,6 +10,7 @@ from funnel.data import Alphabet, AnyProtocol, Joint
 from funnel.data.joint import IntArray
 from funnel.measure.faithful import Faithful, at_zero, faithful
 from funnel.measure.recovery import Recovered
+from funnel.report.figures import nearest
 from funnel.text import human
 
 _VAGUE = 0.1
@@ -67,10 +68,10 @@ def _beside(joint: Joint, protocol: AnyProtocol, error: float) -> dict[str, Any]
 
 def _told(own: Faithful, nobody: Faithful) -> dict[str, Any]:
     columns = [
-        {"name": human(name), "own": round(share, 4) + 0.0, "at_zero": round(nobody.accuracy[name], 4) + 0.0}
+        {"name": human(name), "own": nearest(share, 3), "at_zero": nearest(nobody.accuracy[name], 3)}
         for name, share in own.accuracy.items()
     ]
-    shares = {"unchanged": round(own.unchanged, 4) + 0.0, "at_zero": round(nobody.unchanged, 4) + 0.0}
+    shares = {"unchanged": nearest(own.unchanged, 3), "at_zero": nearest(nobody.unchanged, 3)}
     return shares | {"columns": columns}
 
 

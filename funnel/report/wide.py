@@ -15,6 +15,7 @@ from funnel.format.released import ReleasedFile
 from funnel.release.weights import Weights, all_weights, uneven, weight_name
 from funnel.report import words
 from funnel.report.facts import Facts
+from funnel.report.figures import nearest
 from funnel.text import human, printable
 
 SUFFERED = 5
@@ -47,7 +48,7 @@ def _block(t: Facts, cells: Cells, totals: str) -> dict[str, Any]:
             {
                 "cell": label,
                 "words": condition.words(cells, place, t.say),
-                "share": round(int(cells.shares[place]) / total, 4),
+                "share": nearest(int(cells.shares[place]) / total, 4),
             }
             for place, label in enumerate(cells.labels())
         ],
@@ -105,7 +106,7 @@ def _accuracy(t: Facts, cells: Cells) -> list[dict[str, Any]] | None:
 
 def _column(name: str, label: float, own: float, at_zero: float) -> dict[str, Any]:
     figures = {"label": label, "own": own, "at_zero": at_zero}
-    return {"name": human(name)} | {key: round(value, 4) + 0.0 for key, value in figures.items()}
+    return {"name": human(name)} | {key: nearest(value, 4) for key, value in figures.items()}
 
 
 def near(block: BlockDistances) -> dict[str, Any]:

@@ -60,12 +60,12 @@ def test_what_no_released_value_shows_is_told_to_readers(command, tmp_path):
     release = Path(command("run", policy(tmp_path, public=public), "--json").json["release"])
     told = html.unescape((release / "report.html").read_text())
     assert (
-        "What counts as the true income of a record is its value made coarser before anything was counted: rounded to "
-        "a multiple of 2, put at the nearer end where it lay beyond 0 and 2 and replaced by the nearest that is "
+        "What counts as the true income of a record is its value made coarser before anything was counted: put at "
+        "the nearer end where it lay beyond 0 and 2, rounded to a multiple of 2 and replaced by the nearest that is "
         "released where it is none of these itself." in told
     )
     assert "true day of a record is its value made coarser before anything was counted: rounded to the month" in told
-    note = "values of income were made coarser before anything was counted: rounded to multiples of 2, those beyond 0"
+    note = "values of income were made coarser before anything was counted: those beyond 0 and 2 put"
     for asked in (["--mean", "income"], []):
         found = command("estimate", release, *asked)
         assert note in found.out, found.err
@@ -87,10 +87,13 @@ def test_the_full_report_says_what_was_made_of_columns_and_the_published_one_doe
     ):
         assert said in private
         assert said not in (release / "report.html").read_text()
-    clipped = [{"name": "income", "round": 1000000, "clip": [-2, 1.5]}]
+    clipped = [{"name": "income", "round": 1000000, "clip": [-2, 1577836800000001]}]
     release = Path(command("run", policy(tmp_path, public=clipped, accept=["unbounded"]), "--json").json["release"])
     private = (tmp_path / "private" / release.name / "report.html").read_text()
-    assert "Income: numbers beyond -2 and 1.5 were taken for these and rounded to multiples of 1000000." in private
+    ends = "-2 and 1577836800000001"
+    assert f"Income: numbers beyond {ends} were taken for these and rounded to multiples of 1000000." in private
+    assert f"nearer end where it lay beyond {ends}" in (release / "report.html").read_text()
+    assert f"those beyond {ends} put" in command("estimate", release, "--mean", "income").out
 
 
 @pytest.mark.long

@@ -45,9 +45,11 @@ def check(opened: Release) -> str | Unchecked:
         return Unchecked(f"what {manifest.notion} asks of so many outputs is not written out here")
     minimum, exact = manifest.estimate.minimum, manifest.totals == "kept"
     low, high = ends(counts.reshape(len(counts), -1), step, minimum, exact=exact)
+    rows = rows[rows.any(axis=1)]  # what nobody answers says nothing
     top = rows.max(axis=1, keepdims=True)
     largest, smallest = _largest(rows, low, high), np.asarray(top - _largest(top - rows, low, high))
-    worst = max(float((largest[:, up] / smallest[:, down]).max()) / ratio for up, down, ratio in limits)
+    with np.errstate(divide="ignore"):  # an answer that some belief rules out is beyond any limit
+        worst = max(float((largest[:, up] / smallest[:, down]).max()) / ratio for up, down, ratio in limits)
     if worst > 1 + _FLOAT:
         what = "a table whose beliefs round to the same steps exceeds the bound"
         raise Broken(NAME, what, f"a factor of 1 at most, of {manifest.notion}'s limits", f"{worst:.9f}")

@@ -59,7 +59,7 @@ def test_the_full_report_has_the_shares_of_the_counts() -> None:
     own, nobody = faithful(release.joint, release.protocols), at_zero(release.joint)
     shown = {one["name"]: one for block in content["evidence"]["blocks"] for one in block["truth"]["columns"]}
     for name, one in shown.items():
-        assert (one["own"], one["at_zero"]) == pytest.approx((own.accuracy[name], nobody.accuracy[name]), abs=1e-4)
+        assert (one["own"], one["at_zero"]) == pytest.approx((own.accuracy[name], nobody.accuracy[name]), abs=5.1e-4)
     assert content["evidence"]["untouched_at_zero"] == pytest.approx(nobody.unchanged, abs=1e-6)
     assert f"it would be {100 * nobody.unchanged:.1f}%" in content["evidence"]["unchanged"]
 

@@ -154,6 +154,29 @@ def test_draws_that_read_the_secret_are_not_promised_to_those_who_know_all_colum
     assert "someone who knows them all is not covered" in observer and "say nothing more" not in observer
 
 
+def test_chances_that_leave_nothing_to_chance_are_not_said_to_contain_counts() -> None:
+    """Conditional reporting of a large epsilon releases all as it is, and its chances are zero and one."""
+    joint = two_columns()
+    drawn, certain = (sample.sample(joint, [sample.conditional(joint, strength)]) for strength in (1.0, 60.0))
+    assert certain.protocols[0].reads_secret
+    for release, told in ((drawn, True), (certain, False)):
+        for language in ("en", "de"):
+            said = json.dumps(release.stating(language=language).published(), ensure_ascii=False)
+            assert ("also reads" in said or "liest beim Ziehen" in said) is told
+
+
+def test_little_information_is_not_told_as_none() -> None:
+    """What was rounded to nothing, or to all, may be little, or nearly all."""
+    joint = Joint.from_table([[400000, 300000, 200000], [300000, 300000, 300000]], "illness", "town")
+    release = sample.sample(joint, [sample.response(joint.blocks[0], 0.001)])
+    for rounded, said in ((0.0, "below 0.1%"), (1.0, "above 99.9%"), (0.5, "50.0%")):
+        stated = release.stating(utility=replace(release.manifest.utility, normalised=rounded, upper_bound=None))
+        text = text_of(stated.published())
+        assert f"Information kept {said}" in text and f"of it, {said}." in text
+    exact = sample.sample(joint, [sample.response(joint.blocks[0], 60.0)])
+    assert "Information kept 100.0%" in text_of(exact.published())
+
+
 def _reads(joint: Joint) -> tuple[Joint, list[Protocol]]:
     return joint, [sample.conditional(joint, 1.0)]
 

@@ -275,4 +275,4 @@ def test_an_epsilon_with_many_digits_is_told_with_all_of_them() -> None:
     """Fewer would state a smaller bound than is promised."""
     assert figures.epsilon(0.12344449) == figures.nats(0.12344449, 2) == "0.12344449"
     assert (figures.nats(0.3, 4), figures.nats(12.3, 2), figures.nats(0.04, 2)) == ("0.3000", "12.30", "0.04")
-    assert (figures.nats(0.99991234), figures.epsilon(0.5), figures.epsilon(1.0)) == ("0.9999", "0.5", "1")
+    assert (figures.nats(0.99991234), figures.epsilon(0.5), figures.epsilon(1.0)) == ("0.99991234", "0.5", "1")
