@@ -191,6 +191,8 @@ def _described(found: Proposal, column: ColumnProfile) -> str:
     if column.blanks:
         missing += f", {column.blanks:,} with blanks at an end"
         missing += " (left out)" if found.trim else " (`init --trim` leaves these out)"
+    if _dates_as_texts(column):
+        missing += ", dates as texts, which `round` and `bins` read"
     if column.day_first:
         missing += ", texts to funnel, which reads dates as 1987-12-31"
     roles = {
@@ -202,7 +204,8 @@ def _described(found: Proposal, column: ColumnProfile) -> str:
         "left out, for a release calls so what its rows count for: add it under another name": _is_weight(column),
     }
     role = next((f"; {words}" for words, so in roles.items() if so), "")
-    return f"#   {_printable(column.name):<20} {column.kind:<10} {column.distinct:>9,} values{missing}{role}"
+    kind = "VARCHAR" if _dates_as_texts(column) else column.kind
+    return f"#   {_printable(column.name):<20} {kind:<10} {column.distinct:>9,} values{missing}{role}"
 
 
 def _is_weight(column: ColumnProfile) -> bool:
@@ -261,10 +264,14 @@ _HINTS = (
 )
 
 
+def _dates_as_texts(column: ColumnProfile) -> bool:
+    return column.is_text and column.kind == "DATE"
+
+
 def _item(found: Proposal, column: ColumnProfile, *, rare: bool = False) -> str:
     """A column, coarser where it is dates that stand there as texts, or a single one with values of few records."""
     changes = {}
-    if column.is_text and column.kind == "DATE":
+    if _dates_as_texts(column):
         changes["round"] = "month"
     elif rare:
         changes["rare"] = "bin" if column.kind.startswith(BINNED) else "other"

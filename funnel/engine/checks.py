@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from funnel.engine.base import Engine
+from funnel.engine.sql import identifier, literal
 from funnel.errors import SourceError
 from funnel.text import counted
 
@@ -65,7 +66,7 @@ def check_present(counts: Sequence[int], columns: Sequence[str], missing: str, e
         raise SourceError(
             "entity-null",
             f"{rows - present[entity]:,} of {rows:,} rows have no {entity}",
-            advice=f"Every row needs its person: repair the source, or set `filter: {entity} IS NOT NULL`.",
+            advice=f"Every row needs its person: repair the source, or {_without([entity])}.",
         )
     holes = {name: rows - count for name, count in present.items() if count < rows}
     if holes and missing == "error":
@@ -73,8 +74,15 @@ def check_present(counts: Sequence[int], columns: Sequence[str], missing: str, e
         raise SourceError(
             "source-nulls",
             f"missing values in {shown}, of {rows:,} rows",
-            advice="Set `source.missing: category` to release missing as a value, or `drop` to leave such rows out.",
+            advice="Set `source.missing: category` to release missing as a value, or, as far as the promise allows for "
+            "people who are absent, `drop` to leave such rows out.",
         )
+
+
+def _without(columns: Sequence[str]) -> str:
+    """Advice to leave out rows that lack one of these, as YAML."""
+    told = " AND ".join(f"{identifier(name)} IS NOT NULL" for name in columns)
+    return f"leave such rows out, as far as the promise allows for people who are absent: `filter: {literal(told)}`"
 
 
 def is_identifier(distinct: int, rows: int, *, text: bool, margin: float = 1.0) -> bool:
@@ -106,8 +114,8 @@ def check_names(engine: Engine, statement: str, listing: str, columns: Sequence[
         raise SourceError(
             "identify-null",
             f"{absent:,} of {rows:,} rows have no {named}, by which rows are to be named",
-            advice=f"Repair the source, or set `filter: {columns[0]} IS NOT NULL`; a row without a name cannot be "
-            "published beside others that have one.",
+            advice=f"Repair the source, or {_without(columns)}; a row without a name cannot be published beside others "
+            "that have one.",
         )
     repeated = rows - engine.distinct(listing)
     if repeated:

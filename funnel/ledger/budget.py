@@ -27,6 +27,7 @@ from funnel.ledger.promises import (
 )
 from funnel.ledger.unlike import NOISY, no_proof, unproven
 from funnel.measure.exact import rational
+from funnel.measure.figures import spelt
 from funnel.policy import Policy
 from funnel.policy.model import UNBOUNDED
 from funnel.policy.terms import unmeasured
@@ -84,6 +85,7 @@ def check_known(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
             advice=f"{there} leave it out.",
         )
     _check_noise(policy, entries)
+    _check_absent(policy, entries)
     ends = [replace(one, ended="tonight") for one in known if one.ended is None and publishes(policy, one)]
     other = edited(policy, entries)
     if (before := own_before(policy, entries)) is not None:
@@ -99,12 +101,25 @@ def _check_noise(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
     before = {one.noisy for one in entries}
     if len(before | {policy.estimate.epsilon is not None}) < 2:
         return
-    known, notion = others(policy, entries), policy.privacy
-    told = Together(notion.measure, policy.sensitive, None, None, "sum", len(entries) + 1, None)
-    own = Promise(policy.name, notion.notion, notion.epsilon, Parameters(), budget_of(policy), "", None, told)
+    known, own = others(policy, entries), _boundless(policy, entries)
     ends = [replace(one, together=without_bound(one.together)) for one in known if one.ended is None]
     way = f": {no_proof([NOISY])}", _LOST if len(before) > 1 else _ALIKE
     _check_ends(policy, [own, *ends], known, lambda _: way)
+
+
+def _check_absent(policy: Policy, entries: Sequence[ReleaseEntry]) -> None:
+    """Nor do noisy counts of those alone who are not left out: said before an estimate is spent. Raises LedgerError."""
+    left_out = policy.source.filter is not None or policy.source.missing == "drop"
+    if policy.estimate.epsilon is not None and left_out:
+        own = _boundless(policy, entries)
+        _check_ends(policy, [own], others(policy, entries), lambda _: (f": {unmeasured(policy)}", _EVERYBODY))
+
+
+def _boundless(policy: Policy, entries: Sequence[ReleaseEntry]) -> Promise:
+    """The policy's own promise, of which one more release is known to leave no bound."""
+    notion = policy.privacy
+    told = Together(notion.measure, policy.sensitive, None, None, "sum", len(entries) + 1, None)
+    return Promise(policy.name, notion.notion, notion.epsilon, Parameters(), budget_of(policy), "", None, told)
 
 
 def check_promises(policy: Policy, found: Composed, release: str) -> None:
@@ -217,7 +232,7 @@ def _why(policy: Policy, one: Promise, unproven_for: str) -> str:
         return "it publishes what that policy hides"
     if one.together.figure is None:
         return f"what all releases tell together would have no finite bound that is known{unproven_for}"
-    return f"all releases together would tell {one.together.figure:.4f} nats of it{_counts(policy)}"
+    return f"all releases together would tell {spelt(one.together.figure)} nats of it{_counts(policy)}"
 
 
 def _counts(policy: Policy) -> str:
@@ -227,11 +242,12 @@ def _counts(policy: Policy) -> str:
 
 def _check_told(policy: Policy, found: Together) -> None:
     """What earlier releases told is within the policy's own budget: what was told stays told."""
-    if not _beyond(policy, found):
+    figure = _beyond(policy, found)
+    if figure is None:
         return
     raise LedgerError(
         "budget",
-        f"earlier releases told up to {found.figure:.4f} nats of {found.measure} ({found.found}{_counts(policy)}); "
+        f"earlier releases told up to {spelt(figure)} nats of {found.measure} ({found.found}{_counts(policy)}); "
         f"the budget is {policy.budget:.15g}",
         where=policy.file,
         advice=f"{_left_alone(policy)} What was told stays told: another release needs a larger `budget` "
@@ -241,12 +257,13 @@ def _check_told(policy: Policy, found: Together) -> None:
 
 def _check_budget(policy: Policy, found: Together) -> None:
     """The composed leakage is within the policy's own budget."""
-    if not _beyond(policy, found):
+    figure = _beyond(policy, found)
+    if figure is None:
         return
     before = f" together with the {found.releases - 1:,} before it" if found.releases > 1 else ""
     raise LedgerError(
         "budget",
-        f"this release{before} would leak {found.figure:.4f} nats of {found.measure} ({found.found}{_counts(policy)}); "
+        f"this release{before} would leak {spelt(figure)} nats of {found.measure} ({found.found}{_counts(policy)}); "
         f"the budget is {policy.budget:.15g}",
         where=policy.file,
         advice=f"{_left_alone(policy)} A smaller epsilon, fewer columns, or leaving nobody out may add less. `funnel "
@@ -254,11 +271,11 @@ def _check_budget(policy: Policy, found: Together) -> None:
     )
 
 
-def _beyond(policy: Policy, found: Together) -> bool:
-    """Whether a finite figure is beyond the policy's budget."""
+def _beyond(policy: Policy, found: Together) -> float | None:
+    """The figure, where it is finite and beyond the policy's budget."""
     if policy.budget is None or found.figure is None:
-        return False
-    return rational(found.figure) > rational(policy.budget)
+        return None
+    return found.figure if rational(found.figure) > rational(policy.budget) else None
 
 
 def _over(one: Promise, dry: str | None) -> str:
@@ -292,12 +309,12 @@ def warnings(found: Composed, dry: str | None = None) -> list[str]:
     first = unbounded(found.promises)
     if first is not None:
         return [first, *always]
-    if together.figure == found.alone:
+    if together.figure is None or together.figure == found.alone:
         return always
     who = "what all of them together tell" if together.releases > 1 else "what it tells"
     absent = ("" if found.present is None else ", by being absent too,") + averaged(together)
     counts = over_counts(found.frames[-1].noisy)
-    told = f"is up to {together.figure:.4f} nats ({together.measure}, {together.found}{counts})"
+    told = f"is up to {spelt(together.figure)} nats ({together.measure}, {together.found}{counts})"
     return [
         *always,
         f"this is release {together.releases:,} in this ledger; {who} about a person whose values stay the same"

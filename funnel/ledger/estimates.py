@@ -91,7 +91,7 @@ def estimate(journal: Journal, name: str, asked: EstimateRequest, counted: IntAr
     be written.
     """
     before = spent(journal.lines())
-    _check(journal, Spent(before.estimates + 1, before.epsilon + asked.epsilon), asked.budget)
+    _check(journal, Spent(before.estimates + 1, before.epsilon + asked.epsilon), asked.budget, "would have")
     journal.append(EstimateEntry(name, str(asked.epsilon), asked.terms))
     kept = Kept(name, counted, _noisy(counted.tolist(), asked.epsilon / SENSITIVITY))
     keep(journal.path.parent, kept, asked.terms, asked.epsilon)
@@ -141,17 +141,18 @@ def _drawn(name: str, written: datetime) -> datetime:
         return written
 
 
-def _check(journal: Journal, after: Spent, budget: Fraction | None) -> None:
-    """Refuse what would bring estimates above the budget. Raises LedgerError."""
+def _check(journal: Journal, after: Spent, budget: Fraction | None, have: str = "have") -> None:
+    """Refuse what is, or would bring, estimates above the budget. Raises LedgerError."""
     if budget is None or after.epsilon <= budget:
         return
     raise LedgerError(
         "budget",
-        f"{after.estimates:,} estimates of these people would have spent {float(after.epsilon):.15g} nats; "
+        f"{after.estimates:,} estimates of these people {have} spent {float(after.epsilon):.15g} nats; "
         f"`estimate.budget` is {float(budget):.15g}",
         where=str(journal.path),
-        advice="Nothing was estimated or drawn. Every estimate tells more about the same people: release less "
-        "often, let a lock (`funnel lock`) estimate once for many releases, or accept a larger budget.",
+        advice="Nothing was estimated or drawn. Every estimate tells more about the same people, and what was spent "
+        "stays spent: accept a larger `estimate.budget`. A lock that is made within it (`funnel lock`) estimates once "
+        "for many releases.",
     )
 
 

@@ -27,6 +27,7 @@ from funnel.ledger.promises import (
 )
 from funnel.ledger.whose import assumed, told
 from funnel.measure.exact import rational
+from funnel.measure.figures import spelt
 from funnel.notions import NOTIONS
 from funnel.policy import Policy
 from funnel.text import counted, some, table
@@ -170,7 +171,7 @@ class PromiseCost:
 
 def _stated(one: Promise, noisy: bool) -> str:
     told = one.together.figure
-    return "no finite bound known" if told is None else f"{told:.4f} nats{over_counts(noisy)}"
+    return "no finite bound known" if told is None else f"{spelt(told)} nats{over_counts(noisy)}"
 
 
 def promise_costs(
@@ -275,10 +276,10 @@ class LedgerView:
         varying = (
             "no finite bound known for a person whose values change"
             if latest.varying is None
-            else f"at most {latest.varying:.4f} nats for each value, to who knows in which releases it was the same"
+            else f"at most {spelt(latest.varying)} nats for each value, to who knows in which releases it was the same"
         )
         counts = over_counts(self.noisy)
-        known = "no finite bound known" if latest.figure is None else f"{latest.figure:.4f} nats"
+        known = "no finite bound known" if latest.figure is None else f"{spelt(latest.figure)} nats"
         return [
             f"composed   {known} of {latest.measure} ({latest.found}{counts}) about a person whose "
             f"values stay the same{averaged(latest)}",
@@ -375,4 +376,4 @@ def _nats(figure: float | None) -> str:
 
 def _known(figure: float | None) -> str:
     """Of several releases: where nothing bounds them as far as is known, something may."""
-    return "none known" if figure is None else f"{figure:.4f}"
+    return "none known" if figure is None else spelt(figure)

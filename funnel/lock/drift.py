@@ -12,7 +12,7 @@ from funnel.data import Alphabet, Joint, Label
 from funnel.format.drift import DriftFile
 from funnel.lock.lock import Lock
 from funnel.lock.relabel import Relabelled
-from funnel.measure.figures import round_up
+from funnel.measure.figures import round_up, spelt
 from funnel.text import counted
 
 ORDER = 2.0
@@ -80,7 +80,7 @@ def words(found: DriftFile) -> str:
     """One line for a person."""
     if found.noisy:
         return "not told, for figures of tonight's own counts have no noise; the private report of a release has them"
-    then = "without bound" if found.leakage_then is None else f"at most {found.leakage_then:g}"
+    then = "without bound" if found.leakage_then is None else f"at most {spelt(found.leakage_then)}"
     parts = [f"{found.measure} {then} then, {_nats(found.leakage_now)} nats now"]
     if found.distance is not None:
         parts.append(f"{found.distance:.2%} of the distribution (values as drawn for) moved")

@@ -172,8 +172,9 @@ def _refuse(unseen: Sequence[Unseen]) -> None:
             "unseen-value",
             f"the lock does not know {counted(len(here), 'value')} of {columns}",
             values=shown,
-            advice="Nothing was drawn. Say under `public` where such values go (`unseen: other` or `unseen: drop`) "
-            "and make a new lock with `funnel lock --force`; or make one that knows them.",
+            advice="Nothing was drawn. Say under `public` where such values go (`unseen: other` or, as far as the "
+            "promise allows for people who are absent, `unseen: drop`) and make a new lock with `funnel lock --force`; "
+            "or make one that knows them.",
         )
 
 

@@ -19,6 +19,12 @@ def round_to(value: float, decimals: int = DECIMALS) -> float:
     return _rounded(value, decimals, ROUND_HALF_EVEN)
 
 
+def spelt(figure: float, decimals: int = DECIMALS) -> str:
+    """A stated figure with so many decimals, or all that it has: where ε itself is stated, that may be more."""
+    own = format(Decimal(repr(float(figure))), "f").partition(".")[2].rstrip("0")
+    return f"{figure:.{max(decimals, len(own))}f}"
+
+
 def leakage_figure(
     ratio: Fraction | None, epsilon: float | None = None, decimals: int = DECIMALS
 ) -> float | None:

@@ -18,6 +18,7 @@ from funnel.ledger.promises import over_counts, untold
 from funnel.ledger.rotation import agree, last_asked
 from funnel.ledger.view import LedgerView, PromiseCost, ledger_view, promise_costs
 from funnel.lock.lock import Lock
+from funnel.measure.figures import spelt
 from funnel.plan.compiled import Limits
 from funnel.plan.count import Counted
 from funnel.plan.estimate import Taking
@@ -148,7 +149,7 @@ class Rotation:
     def nats(self, figure: float | None, *, noisy: bool) -> str:
         """A figure in words; `noisy`: it is over noisy counts."""
         counts = over_counts(noisy)
-        return "no finite bound known" if figure is None else f"{figure:.4f} nats of {self.after.measure}{counts}"
+        return "no finite bound known" if figure is None else f"{spelt(figure)} nats of {self.after.measure}{counts}"
 
     def _done(self) -> list[str]:
         if self.new is None:

@@ -20,7 +20,7 @@ from funnel.ledger.stated import own_figure
 from funnel.ledger.view import promise_dict
 from funnel.ledger.whose import told
 from funnel.lock import drift
-from funnel.measure.figures import round_up
+from funnel.measure.figures import round_up, spelt
 from funnel.mechanisms.product import Candidate
 from funnel.plan.also import Sent
 from funnel.plan.population import warning
@@ -166,7 +166,7 @@ class Summary(Settled):
         """A few lines for a person."""
         measured, notion, named = self.measured, self.policy.privacy, self.policy.release.identify
         bound, figure = measured.normalised_bound, own_figure(measured.own, notion, 4)
-        leaked = "without bound" if figure is None else f"{figure:.4f}"
+        leaked = "without bound" if figure is None else spelt(figure)
         folder = os.path.relpath(self.release) if self.release else None
         lines = [
             f"released   {folder or 'nothing (dry run)'}",
@@ -243,6 +243,6 @@ def _kept(one: Candidate) -> str:
 def _told(together: Together, counts: str) -> str:
     """The composed leakage for a person, and of which `counts`."""
     measure, figure = together.measure, together.figure
-    total = f"no finite bound known ({measure})" if figure is None else f"{figure:.4f} nats of {measure}"
+    total = f"no finite bound known ({measure})" if figure is None else f"{spelt(figure)} nats of {measure}"
     many = f"{together.releases:,} release{'s' * (together.releases != 1)}"
     return f"{total}, over {many} ({together.found}{counts})"

@@ -115,7 +115,7 @@ def test_policies_of_one_private_folder_spend_together_and_share_what_is_the_sam
     second = {**TWO, "privacy": {"notion": "ldp", "epsilon": 1.0}, "name": "second", "accept": "test"}
     policy(tmp_path, PAIR, estimate__budget=1.5, **second)
     (tmp_path / "policy.yaml").rename(tmp_path / "second.yaml")
-    third = {**TWO, "name": "third", "source__filter": "s <> 'nobody'"}
+    third = {**TWO, "name": "third", "source__filter": "s <> 'nobody'", "accept": ["unbounded"]}
     policy(tmp_path, PAIR, estimate__budget=1.5, **third)
     funnel.run(tmp_path / "first.yaml")
     funnel.run(tmp_path / "second.yaml")

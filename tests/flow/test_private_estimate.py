@@ -177,6 +177,15 @@ def test_a_release_that_is_refused_once_it_is_measured_has_spent_its_estimate_an
     assert funnel.read_ledger(path).estimates.estimates == 1
 
 
+@pytest.mark.parametrize("source", [{"filter": "s IS NOT NULL"}, {"missing": "drop"}], ids=str)
+def test_what_leaves_people_out_without_a_bound_is_refused_before_an_estimate_is_spent(source, tmp_path):
+    path = policy(tmp_path, **{f"source__{key}": value for key, value in source.items()})
+    with pytest.raises(FunnelError, match="those who are absent are not counted") as refused:
+        funnel.run(path)
+    assert refused.value.code == "promise-ends"
+    assert funnel.read_ledger(path).estimates.estimates == 0
+
+
 def test_the_auditor_knows_the_budget_of_estimates_too(tmp_path, monkeypatch):
     path = policy(tmp_path, estimate__budget=1.5)
     funnel.run(path)

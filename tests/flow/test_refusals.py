@@ -184,6 +184,21 @@ def test_too_many_columns_are_refused_before_the_run_with_the_block_that_helps(c
     assert "combinations with the secret; up to 2,000,000 can be measured" in plan.out
 
 
+@pytest.mark.parametrize("name", ["id", "person id", "order", "Person-Nr", "2id", "id#", "a.b", "it's", 'a"b'])
+def test_advice_to_leave_out_rows_without_a_person_works_as_it_stands(command, tmp_path, name):
+    column = '"' + name.replace('"', '""') + '"'
+    table = f"SELECT nullif(i, 5) AS {column}, 's' || (i % 2) AS s, 'x' || (hash(i) % 3) AS x FROM range(1000) t(i)"
+    duckdb.sql(f"COPY ({table}) TO '{tmp_path}/people.parquet' (FORMAT parquet)")
+    source = {"table": "people.parquet", "entity": name}
+    path = write_policy(tmp_path, source=source, sensitive=["s"], public=["x"], accept=["unbounded"])
+    refused = command("run", path)
+    assert "[entity-null]" in refused.err
+    advised = yaml.safe_load(refused.err.partition("absent: `")[2].partition("`")[0])
+    path = write_policy(tmp_path, source=source | advised, sensitive=["s"], public=["x"], accept=["unbounded"])
+    done = command("run", path, "--json")
+    assert (done.code, done.json["rows"]) == (0, 999), done.err
+
+
 def test_errors_are_data_for_programs(command, tmp_path):
     run = command("run", write_policy(tmp_path, public=["eduction"]), "--json")
     assert run.code == 1

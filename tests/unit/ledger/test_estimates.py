@@ -39,6 +39,8 @@ def test_it_adds_up_over_all_that_is_asked_and_a_budget_is_not_passed(ledger: Jo
         estimate(ledger, "e3", asked(Fraction(1), Fraction(1, 10), "c"), COUNTS)
     assert refused.value.code == "budget"
     assert spent(ledger.lines()) == Spent(2, Fraction(1))
+    with pytest.raises(LedgerError, match=r"2 estimates of these people have spent 1 nats"):
+        standing(ledger, asked(Fraction(1, 2), terms="b"), timedelta(hours=1))
     assert len(ledger.releases()) == 1
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from funnel.format.manifest import decimals
 from funnel.measure.exact import log_above
-from funnel.measure.figures import leakage_figure, round_to, round_up
+from funnel.measure.figures import leakage_figure, round_to, round_up, spelt
 
 
 @given(st.floats(0, 1e6))
@@ -20,6 +20,13 @@ def test_rounding_up_gives_an_upper_bound_within_one_unit(value: float) -> None:
     assert value <= rounded <= value + 0.0001 * (1 + 1e-9) + 1e-9
     assert round_up(rounded) == rounded
     assert abs(round_to(value) - value) <= 0.00005 * (1 + 1e-6)
+
+
+@given(st.floats(0, 100))
+def test_a_figure_is_never_written_as_less_than_is_stated(figure: float) -> None:
+    """An epsilon of more than four decimals is stated as it is, where the leakage is near it."""
+    assert Fraction(spelt(figure)) == Fraction(repr(figure))
+    assert (spelt(0.3), spelt(0.12344), spelt(1e-7), spelt(2)) == ("0.3000", "0.12344", "0.0000001", "2.0000")
 
 
 @pytest.mark.parametrize(
