@@ -37,10 +37,12 @@ class Files(Source):
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """The deepest folder without a wildcard: all of the table lies below it."""
+        """The deepest folder without a wildcard: all of the table lies below it, but for what links lead to."""
         parts = Path(self.pattern).parts
         plain = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
-        return (Path(*parts[:plain]),)
+        folder = Path(*parts[:plain])
+        below = {one.resolve().parent for one in self.files}
+        return (folder, *sorted(one for one in below if not one.is_relative_to(folder.resolve())))
 
     @property
     def many(self) -> list[str]:

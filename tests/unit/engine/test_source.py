@@ -313,6 +313,20 @@ def test_brackets_in_the_path_of_a_table_are_no_pattern(tmp_path):
             assert engine.row(f"SELECT count(*) FROM {engine.source.reading()}") == (1,), name
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("asked", ["table.{}", "*.{}", "."], ids=["file", "pattern", "folder"])
+def test_a_link_to_a_file_elsewhere_is_read(kind: str, asked: str, tmp_path: Path) -> None:
+    for folder in ("lake", "here"):
+        (tmp_path / folder).mkdir()
+    duckdb.sql(f"COPY (SELECT 'u' AS x FROM range(3)) TO '{tmp_path}/lake/night.{kind}'")
+    (tmp_path / "here" / f"table.{kind}").symlink_to(f"../lake/night.{kind}")
+    (tmp_path / f"secret.{kind}").write_text("x\nu\n")
+    with DuckDB(find(tmp_path / "here" / asked.format(kind))) as engine:
+        assert engine.row(f"SELECT count(*) FROM {engine.source.reading()}") == (3,)
+        with pytest.raises(duckdb.PermissionException):
+            engine.connection.execute(f"SELECT * FROM read_text('{tmp_path}/secret.{kind}')")
+
+
 def test_one_file_under_two_names_is_not_counted_twice(tmp_path):
     (tmp_path / "2024").mkdir()
     (tmp_path / "2024" / "people.csv").write_text("x\nu\n")
