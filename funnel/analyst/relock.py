@@ -20,7 +20,15 @@ from funnel.errors import DrawError, LedgerError, LockError
 from funnel.ledger.journal import Journal
 from funnel.ledger.view import PromiseCost, promise_costs
 from funnel.lock.lock import Lock, cells_digest, parse_lock, protocols_digest, read_lock, write_lock
-from funnel.lock.pin import KEEPING, changed_terms, differing, lock_path, new_lock, with_room
+from funnel.lock.pin import (
+    KEEPING,
+    changed_terms,
+    differing,
+    lock_path,
+    new_lock,
+    unmeasured_bound,
+    with_room,
+)
 from funnel.lock.pinned import keep_counts, keep_names, kept_estimate
 from funnel.plan.compiled import Limits, planned
 from funnel.plan.domain import domain
@@ -71,9 +79,13 @@ def keep_lock(policy: Policy, *, limits: Limits, progress: Report = silent) -> R
     """
     old = read_lock(lock_path(policy))
     other = sorted(set(changed_terms(policy, old)) - set(KEEPING))
-    if old.noisy is not None or other:
+    narrower = unmeasured_bound(policy, old)
+    if old.noisy is not None or other or narrower:
         said = f"{', '.join(other)} changed, so its protocol is not of this policy"
         advice = f"A protocol is kept where only {', '.join(KEEPING)} change; else `funnel lock` makes another."
+        if narrower and not other:
+            said = "its bound is for all tables whose beliefs round alike, and a smaller one for tonight's counts alone"
+            advice = "`funnel lock --force` makes another."
         if old.noisy is not None:
             said, advice = "one over a private estimate never drifts", "`funnel lock --force` makes another."
         raise LockError("lock-policy", f"the lock cannot be kept: {said}", where=str(lock_path(policy)), advice=advice)

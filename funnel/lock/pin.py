@@ -109,7 +109,8 @@ def lock_of(policy: Policy) -> Lock:
     lock = read_lock(path)
     wrong = differing(policy, lock)
     if wrong:
-        stays = lock.noisy is None and {*KEEPING} >= {*changed_terms(policy, lock)}
+        same = {*KEEPING} >= {*changed_terms(policy, lock)} and not unmeasured_bound(policy, lock)
+        stays = lock.noisy is None and same
         keep = f"`funnel lock --keep {quote(str(policy.file))}` keeps its protocol under what the policy says now."
         raise LockError(
             "lock-policy",
@@ -130,6 +131,16 @@ def differing(policy: Policy, lock: Lock) -> list[str]:
     changed = changed_terms(policy, lock).items()
     said = ((name, *("not set" if one is None else f"{one}" for one in values)) for name, values in changed)
     return [f"{name} is {asked}, the lock has {pinned}" for name, asked, pinned in said]
+
+
+def unmeasured_bound(policy: Policy, lock: Lock) -> bool:
+    """Whether the policy asks for a smaller bound than a lock's of all tables in the same steps of beliefs.
+
+    That is the one that was solved for: of a smaller one nothing is measured but tonight's counts.
+    """
+    now, then = ([told.get(key) or math.inf for key in ("privacy.epsilon", "privacy.lower")]
+                 for told in (terms(policy), lock.terms))  # fmt: skip
+    return policy.estimate.beliefs is not None and any(less < was for less, was in zip(now, then, strict=True))
 
 
 def changed_terms(policy: Policy, lock: Lock) -> dict[str, tuple[Any, Any]]:

@@ -283,6 +283,32 @@ def test_counts_of_the_night_that_a_kept_lock_was_made_are_the_publishers_word_a
     assert "minimum" in {one.claim for one in report.unchecked}
 
 
+def test_a_lock_of_rounded_beliefs_is_not_kept_under_a_smaller_bound(command, folder):
+    """It holds for every table that rounds alike as it was solved for; of a smaller one tonight's counts alone tell."""
+    rounded = BASE | {"estimate": {"minimum": 2, "beliefs": 0.05}, "accept": "unbounded"}
+    assert command("lock", write_policy(folder, **rounded)).code == 0
+    for epsilon, kept in ((0.29, False), (0.4, True)):
+        policy = write_policy(folder, **rounded | {"privacy": {"notion": "lip", "epsilon": epsilon}})
+        told = command("run", "--locked", policy)
+        assert (told.code, "`funnel lock --keep" in told.err) == (1, kept)
+        done = command("lock", "--keep", policy)
+        assert (done.code, "tonight's counts alone" in done.err) == ((0, False) if kept else (1, True))
+    assert command("run", "--locked", policy).code == 0
+
+
+@pytest.mark.parametrize("room", [[], ["--room", "0"]], ids=str)
+def test_a_kept_lock_of_secret_randomised_response_passes_its_audit(command, folder, room):
+    """Its weights are of the epsilon that it was solved for, and tell less at the counts."""
+    asked = {**BASE, "public": ["s", "x"], "mechanism": "secret-randomised-response", "accept": "unbounded"}
+    first, then = ({"privacy": {"notion": "rldp", "epsilon": epsilon}} for epsilon in (2.0, 1.85))
+    assert command("lock", *room, write_policy(folder, **asked | first)).code == 0
+    policy = write_policy(folder, **asked | then)
+    assert command("lock", "--keep", policy).code == 0
+    run = command("run", "--locked", policy)
+    assert run.code == 0, run.err
+    audited(folder)
+
+
 def test_a_budget_that_a_lock_pins_is_raised_as_the_refusal_says(command, folder):
     policy = write_policy(folder, **BASE, budget=0.3)
     assert command("lock", policy).code == 0

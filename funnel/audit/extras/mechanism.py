@@ -111,14 +111,14 @@ def conditional_reporting(block: Weights, manifest: Manifest) -> str:
 
 
 def secret_randomised_response(block: Weights, manifest: Manifest) -> str:
-    """Three weights, e^ε : e^-ε : 1, for (s, u) unchanged, s kept, s changed; a lower ε under a lock. Raises Broken."""
+    """Three weights, e^ε : e^-ε : 1, for (s, u) unchanged, s kept, s changed; a lock has its own ε. Raises Broken."""
     own, rest = _secret_and_rest(block, manifest)
     same, kept, other = (_one_weight(block, mask) for mask in (own & rest, own & ~rest, ~own))
     pairs = [(high, low) for high, low in ((same, other), (other, kept)) if None not in (high, low)]
     steps = [math.log(high / low) if high and low else math.inf for high, low in pairs]
-    most = max(steps, default=manifest.epsilon)
-    least = most if manifest.locked else manifest.epsilon  # a lock leaves room to drift
-    if most > manifest.epsilon + _NEAR or any(step < least - _NEAR for step in steps):
+    # A lock leaves room to drift, and may be kept under a smaller epsilon where that bounds what the weights tell.
+    epsilon = max(steps, default=0.0) if manifest.locked else manifest.epsilon
+    if any(abs(step - epsilon) > _NEAR for step in steps):
         raise _wrong(block, "weights e^ε : 1 : e^-ε up to rounding", str(pairs))
     return "three weights, e^ε : e^-ε : 1 up to rounding"
 
