@@ -97,6 +97,9 @@ def replace_file(path: Path, content: bytes, *, aside: Path | None = None, mode:
         os.fchmod(descriptor, mode)
         write_all(descriptor, content)
         os.fsync(descriptor)
+    except OSError:
+        aside.unlink(missing_ok=True)
+        raise
     finally:
         os.close(descriptor)
     aside.replace(path)
@@ -112,12 +115,16 @@ def write_all(descriptor: int, content: bytes) -> None:
 
 @contextmanager
 def creating(what: str, path: Path, advice: str = _CHOOSE) -> Iterator[None]:
-    """Turn an OSError inside into the ReleaseError of a file that the caller named."""
+    """Turn an OSError inside into the ReleaseError of a file that the caller named; a full disk keeps no part of it."""
     try:
         yield
     except OSError as error:
+        full = error.errno in FULL
+        if full:
+            path.unlink(missing_ok=True)
         said = f"the {what} cannot be written: {error.strerror}"
-        raise ReleaseError("release-write", said, where=str(path), advice=advice) from None
+        advice = _ADVICE[error.errno] if full and error.errno else advice
+        raise ReleaseError("disk-full" if full else "release-write", said, where=str(path), advice=advice) from None
 
 
 def write_new(path: Path, text: str) -> None:

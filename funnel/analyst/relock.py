@@ -82,7 +82,7 @@ def keep_lock(policy: Policy, *, limits: Limits, progress: Report = silent) -> R
     narrower = unmeasured_bound(policy, old)
     if old.noisy is not None or other or narrower:
         said = f"{', '.join(other)} changed, so its protocol is not of this policy"
-        advice = f"A protocol is kept where only {', '.join(KEEPING)} change; else `funnel lock` makes another."
+        advice = f"A protocol is kept where only {', '.join(KEEPING)} change; else `funnel lock --force` makes another."
         if narrower and not other:
             said = "its bound is for all tables whose beliefs round alike, and a smaller one for tonight's counts alone"
             advice = "`funnel lock --force` makes another."

@@ -100,7 +100,7 @@ def unordered(column: str, value: str) -> PlanError:
         "column-type",
         f"column {column!r} holds what is neither a finite number nor a date from the year 1 to 9999",
         values=value,
-        advice="Filter such records, or leave the column out.",
+        advice="Leave such records out of the source, or the column out of the policy.",
     )
 
 

@@ -16,11 +16,12 @@ NO_DATE = "(not a date)"
 """The label that a plan gives to texts in a column of dates; no release may hold it."""
 LONG = "(a number of many digits)"
 """What a plan calls numbers that are read as floating-point ones, where other whole numbers may be the same."""
+_ABSENT = "(as far as the promise allows for people who are absent)"
 _REFUSED = {
     BELOW: (
         "below-bins",
         "have a {column} below the first edge of its bins",
-        "Add a lower edge to `bins`, or leave such rows out with `source.filter`.",
+        f"Add a lower edge to `bins`, or leave such rows out {_ABSENT} with `source.filter`.",
     ),
     LONG: (
         "column-type",
@@ -30,7 +31,7 @@ _REFUSED = {
     NO_DATE: (
         "not-a-date",
         "have a {column} that is not a date written as 2026-01-31 is",
-        "Repair the source, or leave such rows out with `source.filter`.",
+        f"Repair the source, or leave such rows out {_ABSENT} with `source.filter`.",
     ),
 }
 """What is wrong with rows of each label that no release may hold."""
@@ -74,15 +75,15 @@ def check_present(counts: Sequence[int], columns: Sequence[str], missing: str, e
         raise SourceError(
             "source-nulls",
             f"missing values in {shown}, of {rows:,} rows",
-            advice="Set `source.missing: category` to release missing as a value, or, as far as the promise allows for "
-            "people who are absent, `drop` to leave such rows out.",
+            advice="Set `source.missing: category` to release missing as a value, or `drop` to leave such rows out "
+            f"{_ABSENT}.",
         )
 
 
 def _without(columns: Sequence[str]) -> str:
     """Advice to leave out rows that lack one of these, as YAML."""
     told = " AND ".join(f"{identifier(name)} IS NOT NULL" for name in columns)
-    return f"leave such rows out, as far as the promise allows for people who are absent: `filter: {literal(told)}`"
+    return f"leave such rows out {_ABSENT}: `filter: {literal(told)}`"
 
 
 def is_identifier(distinct: int, rows: int, *, text: bool, margin: float = 1.0) -> bool:

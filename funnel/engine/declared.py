@@ -57,5 +57,5 @@ def _undeclared(what: str, values: str | None = None) -> SourceError:
         what,
         values=values,
         advice="Declare every value that can occur under `estimate.values`, from what is known about the column and "
-        "not from this table: which values occur is not to show. Or leave such rows out with `source.filter`.",
+        "not from this table: which values occur is not to show. Or leave such rows out of the source.",
     )

@@ -111,7 +111,8 @@ def lock_of(policy: Policy) -> Lock:
     if wrong:
         same = {*KEEPING} >= {*changed_terms(policy, lock)} and not unmeasured_bound(policy, lock)
         stays = lock.noisy is None and same
-        keep = f"`funnel lock --keep {quote(str(policy.file))}` keeps its protocol under what the policy says now."
+        again = f"`funnel lock --keep {quote(str(policy.file))}`"
+        keep = f"{again} keeps its protocol, where what it tells is within what the policy says now."
         raise LockError(
             "lock-policy",
             "the lock is not of this policy as it stands: " + "; ".join(wrong),

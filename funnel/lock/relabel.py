@@ -86,7 +86,7 @@ def relabel(current: Joint, blocks: Sequence[Alphabet], rules: Mapping[str, Rule
         raise SourceError(
             "source-empty",
             "no row has values that the lock knows",
-            advice="Check the table, or make a new lock with `funnel lock`.",
+            advice="Check the table, or make a new lock with `funnel lock --force`.",
         )
     joint, secret = _joint(apart, blocks, cells[kept], apart.counts[kept])
     if apart.finer is not None:
@@ -172,9 +172,10 @@ def _refuse(unseen: Sequence[Unseen]) -> None:
             "unseen-value",
             f"the lock does not know {counted(len(here), 'value')} of {columns}",
             values=shown,
-            advice="Nothing was drawn. Say under `public` where such values go (`unseen: other` or, as far as the "
-            "promise allows for people who are absent, `unseen: drop`) and make a new lock with `funnel lock --force`; "
-            "or make one that knows them.",
+            advice="Nothing was drawn. A new lock (`funnel lock --force`) knows tonight's values, where each has "
+            "enough records; else leave such rows out of the source. Where those go that later nights bring, `unseen` "
+            "says in the policy that a lock is made from: to `other`, where there is one, or (as far as the promise "
+            "allows for people who are absent) `drop`.",
         )
 
 

@@ -79,12 +79,13 @@ def _accepted(policy: Policy) -> tuple[str, ...]:
 
     Raises LedgerError.
     """
-    if not policy.private.exists() and not policy.accept:
+    told = policy.accept or policy.estimate.epsilon is not None
+    if not policy.private.exists() and not told:
         return ()
     from funnel.ledger.journal import Journal
 
     entries = Journal(policy.private).releases()
-    if not entries and not policy.accept:
+    if not entries and not told:
         return ()
     from funnel.ledger.budget import accepted, check_known, rebudgeted
 

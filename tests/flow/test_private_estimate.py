@@ -184,6 +184,8 @@ def test_what_leaves_people_out_without_a_bound_is_refused_before_an_estimate_is
         funnel.run(path)
     assert refused.value.code == "promise-ends"
     assert funnel.read_ledger(path).estimates.estimates == 0
+    checked = funnel.check(path, source=True)
+    assert not checked.ok and "those who are absent are not counted" in str(checked.as_dict())
 
 
 def test_the_auditor_knows_the_budget_of_estimates_too(tmp_path, monkeypatch):

@@ -193,7 +193,7 @@ def test_advice_to_leave_out_rows_without_a_person_works_as_it_stands(command, t
     path = write_policy(tmp_path, source=source, sensitive=["s"], public=["x"], accept=["unbounded"])
     refused = command("run", path)
     assert "[entity-null]" in refused.err
-    advised = yaml.safe_load(refused.err.partition("absent: `")[2].partition("`")[0])
+    advised = yaml.safe_load(refused.err.partition("absent): `")[2].partition("`")[0])
     path = write_policy(tmp_path, source=source | advised, sensitive=["s"], public=["x"], accept=["unbounded"])
     done = command("run", path, "--json")
     assert (done.code, done.json["rows"]) == (0, 999), done.err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import duckdb
@@ -11,7 +13,8 @@ import funnel
 from funnel.analyst.glance import glance
 from funnel.engine import Dialect, find, open_engine
 from funnel.engine.duckdb import DuckDB
-from funnel.files import write_new
+from funnel.errors import ReleaseError
+from funnel.files import creating, write_new
 from tests.support.census import CENSUS
 from tests.support.policies import finished
 
@@ -343,3 +346,17 @@ def test_times_alone_are_merged_as_texts_and_no_column_is_called_a_weight(tmp_pa
         found = funnel.check(tmp_path / "starter.yaml")
         assert found.ok, found.text()
     assert "add it under another name" in text
+
+
+def test_a_disk_that_is_full_keeps_no_part_of_a_file_and_says_what_helps(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    with pytest.raises(ReleaseError, match="No space left") as caught, creating("file", path):
+        path.write_text("half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert (caught.value.code, caught.value.exit_code) == ("disk-full", 5)
+    assert "Free space" in str(caught.value.advice)
+    assert not path.exists()
+    path.write_text("somebody's")
+    with pytest.raises(ReleaseError, match="File exists"):
+        write_new(path, "another")
+    assert path.read_text() == "somebody's"
