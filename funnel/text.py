@@ -74,6 +74,13 @@ def number(value: float) -> str:
     return written.removesuffix(".0")
 
 
+def portion(share: float) -> str:
+    """`46.12%`, but never 0 or 100 for what is not quite that."""
+    if 0 < share < 0.00005 or 0.99995 <= share < 1:
+        return "below 0.01%" if share < 0.5 else "above 99.99%"
+    return f"{100 * share:.2f}%"
+
+
 def sentence(text: str) -> str:
     """The text with a capital first letter."""
     return text[:1].upper() + text[1:]

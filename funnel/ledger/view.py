@@ -358,7 +358,7 @@ def _row(written: str, entry: ReleaseEntry, before: Sequence[ReleaseEntry], kept
         epsilon=entry.epsilon,
         leakage=entry.leakage.get(composed.measure),
         composed=composed.figure,
-        added=None if composed.figure is None or known is None else round(composed.figure - known, 4),
+        added=None if composed.figure is None or known is None else round(composed.figure - known, 12),
         how=composed.found,
         varying=composed.varying,
         draws=entry.draws,

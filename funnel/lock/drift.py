@@ -13,7 +13,7 @@ from funnel.format.drift import DriftFile
 from funnel.lock.lock import Lock
 from funnel.lock.relabel import Relabelled
 from funnel.measure.figures import round_up, spelt
-from funnel.text import counted
+from funnel.text import counted, portion
 
 ORDER = 2.0
 """Order of the Rényi divergence that is told where the notion names none."""
@@ -83,7 +83,7 @@ def words(found: DriftFile) -> str:
     then = "without bound" if found.leakage_then is None else f"at most {spelt(found.leakage_then)}"
     parts = [f"{found.measure} {then} then, {_nats(found.leakage_now)} nats now"]
     if found.distance is not None:
-        parts.append(f"{found.distance:.2%} of the distribution (values as drawn for) moved")
+        parts.append(f"{portion(found.distance)} of the distribution (values as drawn for) moved")
     if found.inside is not None:
         far = "beyond any" if found.divergence is None else f"{found.divergence:.3g} nats away"
         parts.append(f"{far}, {'within' if found.inside else 'OUTSIDE'} the {found.radius:.3g} of the lock")

@@ -36,6 +36,7 @@ from funnel.notions import Arranged, Notion
 from funnel.policy import Policy
 from funnel.policy.terms import beside, terms
 from funnel.release.measured import Measured, stated_leakage, stated_utility
+from funnel.text import portion
 from funnel.version import __version__
 
 KEEPING = ("privacy.epsilon", "privacy.lower", "budget")
@@ -316,7 +317,7 @@ def _leaks(policy: Policy, lock: Lock, found: Protection, moved: DriftFile) -> L
         for key, nats in needed.items()
     ]
     share = "of the distribution (values as drawn for) has moved since"
-    far = "" if moved.distance is None else f"; {moved.distance:.2%} {share}"
+    far = "" if moved.distance is None else f"; {portion(moved.distance)} {share}"
     return LockError(
         "lock-leaks",
         f"the pinned protocol {', and '.join(said)}{far}",

@@ -29,7 +29,7 @@ from funnel.policy import Policy
 from funnel.release.measured import Measured
 from funnel.release.narrowed import Narrowed, narrowed
 from funnel.report import observer
-from funnel.text import counted
+from funnel.text import counted, portion
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,14 +174,15 @@ class Summary(Settled):
             f"leakage    {leaked} of {notion.epsilon:.15g} nats allowed "
             f"({notion.notion}, {'certified' if notion.certified else 'measured exactly'}"
             f"{over_counts(self.estimated is not None)})",
-            f"kept       {measured.normalised:.2%} of the information in the "
+            f"kept       {portion(measured.normalised)} of the information in the "
             f"{'cells and other public columns' if self.counted.cells else 'public columns'}"
             + ("" if bound is None else f"; proven ceiling {round_up(bound):.2%}, gap {measured.gap:.2%}"),
         ]
         if measured.entropy:
             own, nobody = measured.faithful.unchanged, measured.nobody.unchanged
             cells = ", by their cells" if self.counted.cells else ""
-            lines.append(f"unchanged  {own:.2%} of records{cells}; at epsilon 0, drawn for nobody, {nobody:.2%}")
+            told = f"unchanged  {portion(own)} of records{cells}; at epsilon 0, drawn for nobody, {portion(nobody)}"
+            lines.append(told)
         if self.estimated is None:
             lines.append(f"counts     {self._counts()}")
         if self.together.releases > 1 or self.composed.present is not None:
@@ -230,11 +231,12 @@ class Summary(Settled):
 
 def _kept(one: Candidate) -> str:
     """What a candidate keeps of information, rows and totals."""
+    kept = portion(one.normalised or 0.0)
     if one.faithful is None:
-        return f"{one.normalised:.2%}"
+        return kept
     off = one.faithful.estimated
     return (
-        f"{one.normalised:.2%}; {one.faithful.unchanged:.2%} of records unchanged; a total is expected to be off by "
+        f"{kept}; {portion(one.faithful.unchanged)} of records unchanged; a total is expected to be off by "
         f"{one.faithful.face:,.0f} records as it stands, "
         f"{'and has no estimate' if off is None else f'{off:,.0f} as estimated'}"
     )

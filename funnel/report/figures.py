@@ -11,6 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from funnel.format.manifest import DECIMALS
 from funnel.measure.figures import round_up, spelt
+from funnel.text import portion
 
 Figure = float | None
 """None stands for a figure that is unbounded."""
@@ -73,9 +74,7 @@ def share(value: float, decimals: int = 3) -> str:
 
 def belief(value: float) -> str:
     """`46.12%`, but never 0 or 100 for what is not quite that."""
-    if 0 < value < 0.00005 or 0.99995 <= value < 1:
-        return "below 0.01%" if value < 0.5 else "above 99.99%"
-    return f"{100 * value:.2f}%"
+    return portion(value)
 
 
 def percent(fraction: float) -> str:

@@ -38,9 +38,9 @@ def observer(t: Facts, released: ReleasedFile, counts: CountsFile, notion: Mappi
         "estimate": None if guess is None else {name: _near(part) for name, part in _moves(guess).items()},
         "allowed": {name: bound if math.isfinite(bound) else None for name, bound in allowed.items()},
         "rows": int(found.rows.sum()),
-        "above": _above(found, allowed),
-        "above_estimated": None if guess is None else _above(guess, allowed),
-        "beyond": _above(found, {name: TENTH * bound for name, bound in allowed.items()}) > 0,
+        "above": above(found, allowed),
+        "above_estimated": None if guess is None else above(guess, allowed),
+        "beyond": above(found, {name: TENTH * bound for name, bound in allowed.items()}) > 0,
     }
 
 
@@ -87,10 +87,10 @@ def _allowed(notion: Mapping[str, str]) -> dict[str, float]:
     return {"odds": rises} if notion["kind"] == "odds" else {"rises": rises, "falls": falls}
 
 
-def _above(found: Observed, allowed: Mapping[str, float]) -> int:
+def above(found: Observed, allowed: Mapping[str, float]) -> int:
     """Rows that may be moved further than is allowed, and not only by what rounding adds."""
     moves = _moves(found)
-    over = [moves[name] > bound + 1e-6 for name, bound in allowed.items()]
+    over = [moves[name] > bound + min(1e-6, 1e-3 * bound) for name, bound in allowed.items()]
     return int(found.rows[np.any(over, axis=0)].sum()) if over else 0
 
 

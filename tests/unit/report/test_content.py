@@ -25,8 +25,10 @@ from funnel.format.manifest import Candidate, FileEntry, Utility
 from funnel.format.reported import Published, read, written
 from funnel.format.solution import Certificate, Proof, SolutionFile
 from funnel.measure.leakage import lip
+from funnel.measure.observer import Observed
 from funnel.report import FORMAT, figures, page, published
 from funnel.report.facts import parts
+from funnel.report.observer import above
 from funnel.report.promise import within
 from funnel.report.released import significant
 from funnel.text import label
@@ -679,3 +681,10 @@ def test_what_tells_nothing_at_all_is_not_said_to_tell_a_rounding() -> None:
     leakage = release.manifest.leakage | {"mutual_information": 0.0001}
     rows = release.stating(leakage=leakage).published()["consequences"]
     assert [row["measured"] for row in rows[:3]] == ["0", "0", "0"] and rows[4]["implied"] == "0"
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 1e-3, 1.0])
+def test_rows_that_are_moved_by_twice_an_epsilon_are_counted_however_small_it_is(epsilon: float) -> None:
+    moves = np.array([[0.5, 1.0, 2.0]]) * epsilon
+    seen = Observed("exact", np.exp(-moves), np.exp(moves), np.array([5, 7, 11]))
+    assert above(seen, {"rises": epsilon, "falls": epsilon}) == 11
