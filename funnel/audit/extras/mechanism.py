@@ -118,7 +118,7 @@ def secret_randomised_response(block: Weights, manifest: Manifest) -> str:
     steps = [math.log(high / low) if high and low else math.inf for high, low in pairs]
     # A lock leaves room to drift, and may be kept under a smaller epsilon where that bounds what the weights tell.
     epsilon = max(steps, default=0.0) if manifest.locked else manifest.epsilon
-    if any(abs(step - epsilon) > _NEAR for step in steps):
+    if not all(abs(step - epsilon) <= _NEAR for step in steps):  # nor where a weight is zero
         raise _wrong(block, "weights e^ε : 1 : e^-ε up to rounding", str(pairs))
     return "three weights, e^ε : e^-ε : 1 up to rounding"
 
