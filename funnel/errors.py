@@ -115,7 +115,7 @@ CATALOGUE: dict[str, str] = {
 }
 
 DONE, FAULT, USAGE, BUG, DECIDE, AGAIN = range(6)
-"""Exit codes: done; policy, data or claim at fault; wrong usage; our bug; a person must decide; try again."""
+"""Exit codes: done; policy, data, claim or disk at fault; wrong usage; our bug; a person must decide; try again."""
 EXITS: dict[str, int] = {
     "internal": BUG,
     # drift, budgets, promises, keys: nothing is at fault, and nothing happens by itself

@@ -120,10 +120,10 @@ def creating(what: str, path: Path, advice: str = _CHOOSE) -> Iterator[None]:
         yield
     except OSError as error:
         full = error.errno in FULL
-        if full:
-            path.unlink(missing_ok=True)
+        if full and path.is_file():  # and no device
+            path.unlink()
         said = f"the {what} cannot be written: {error.strerror}"
-        advice = _ADVICE[error.errno] if full and error.errno else advice
+        advice = _ADVICE.get(error.errno or 0, advice) if full else advice
         raise ReleaseError("disk-full" if full else "release-write", said, where=str(path), advice=advice) from None
 
 

@@ -79,15 +79,15 @@ def keep_lock(policy: Policy, *, limits: Limits, progress: Report = silent) -> R
     """
     old = read_lock(lock_path(policy))
     other = sorted(set(changed_terms(policy, old)) - set(KEEPING))
-    narrower = unmeasured_bound(policy, old)
-    if old.noisy is not None or other or narrower:
+    said, advice = "", "`funnel lock --force` makes another."
+    if old.noisy is not None:
+        said = "one over a private estimate never drifts"
+    elif other:
         said = f"{', '.join(other)} changed, so its protocol is not of this policy"
-        advice = f"A protocol is kept where only {', '.join(KEEPING)} change; else `funnel lock --force` makes another."
-        if narrower and not other:
-            said = "its bound is for all tables whose beliefs round alike, and a smaller one for tonight's counts alone"
-            advice = "`funnel lock --force` makes another."
-        if old.noisy is not None:
-            said, advice = "one over a private estimate never drifts", "`funnel lock --force` makes another."
+        advice = f"A protocol is kept where only {', '.join(KEEPING)} change; else {advice}"
+    elif unmeasured_bound(policy, old):
+        said = "its bound is for all tables whose beliefs round alike, and a smaller one for tonight's counts alone"
+    if said:
         raise LockError("lock-policy", f"the lock cannot be kept: {said}", where=str(lock_path(policy)), advice=advice)
     lock = replace(old, terms=terms(policy))
     found = execute(policy, limits=limits, dry_run=True, judged=False, lock=lock, progress=progress)

@@ -110,8 +110,8 @@ def lock_of(policy: Policy) -> Lock:
     lock = read_lock(path)
     wrong = differing(policy, lock)
     if wrong:
-        same = {*KEEPING} >= {*changed_terms(policy, lock)} and not unmeasured_bound(policy, lock)
-        stays = lock.noisy is None and same
+        same = lock.noisy is None and {*KEEPING} >= {*changed_terms(policy, lock)}
+        stays = same and not unmeasured_bound(policy, lock)
         again = f"`funnel lock --keep {quote(str(policy.file))}`"
         keep = f"{again} keeps its protocol, where what it tells is within what the policy says now."
         raise LockError(
@@ -138,11 +138,13 @@ def differing(policy: Policy, lock: Lock) -> list[str]:
 def unmeasured_bound(policy: Policy, lock: Lock) -> bool:
     """Whether the policy asks for a smaller bound than a lock's of all tables in the same steps of beliefs.
 
-    That is the one that was solved for: of a smaller one nothing is measured but tonight's counts.
+    That is the one that was solved for: of a smaller one nothing is measured but tonight's counts. LDP of x is of no
+    counts at all.
     """
     now, then = ([told.get(key) or math.inf for key in ("privacy.epsilon", "privacy.lower")]
                  for told in (terms(policy), lock.terms))  # fmt: skip
-    return policy.estimate.beliefs is not None and any(less < was for less, was in zip(now, then, strict=True))
+    counted = policy.estimate.beliefs is not None and policy.privacy.notion != "ldp-x"
+    return counted and any(less < was for less, was in zip(now, then, strict=True))
 
 
 def changed_terms(policy: Policy, lock: Lock) -> dict[str, tuple[Any, Any]]:

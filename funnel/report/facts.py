@@ -57,8 +57,8 @@ class Facts:
 
     def share(self, value: float) -> str:
         """The same of a share of the information that is kept; one that was rounded is no exact nothing, or all."""
-        whole = value in (0.0, 1.0) and self.drawn
-        return tongue.figure(figures.share(abs(value - 1e-9) if whole else value, self.m.decimals), self.language)
+        inner = min(max(value, 1e-9), 1 - 1e-9) if self.drawn else value
+        return tongue.figure(figures.share(inner, self.m.decimals), self.language)
 
     @property
     def language(self) -> str:

@@ -60,7 +60,7 @@ def nearest(value: float, decimals: int) -> float:
     if rounded not in (0.0, 1.0) or rounded == value:
         return rounded
     edge = 10.0 ** -(decimals + 1)
-    return round(1 - edge if rounded else math.copysign(edge, value), decimals + 1) if 0 < value < 1 else rounded
+    return round(1 - edge if rounded else edge, decimals + 1) if 0 < value < 1 else rounded
 
 
 def share(value: float, decimals: int = 3) -> str:

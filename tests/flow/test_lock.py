@@ -296,6 +296,16 @@ def test_a_lock_of_rounded_beliefs_is_not_kept_under_a_smaller_bound(command, fo
     assert command("run", "--locked", policy).code == 0
 
 
+def test_a_lock_of_a_bound_that_is_of_no_table_is_kept_under_a_smaller_one(command, folder):
+    rounded = BASE | {"estimate": {"minimum": 2, "beliefs": 0.05}}
+    first, then = ({"privacy": {"notion": "ldp-x", "epsilon": epsilon}} for epsilon in (0.3, 0.29))
+    assert command("lock", write_policy(folder, **rounded | first)).code == 0
+    policy = write_policy(folder, **rounded | then)
+    assert "`funnel lock --keep" in command("run", "--locked", policy).err
+    assert command("lock", "--keep", policy).code == 0
+    assert command("run", "--locked", policy).code == 0
+
+
 @pytest.mark.parametrize("room", [[], ["--room", "0"]], ids=str)
 def test_a_kept_lock_of_secret_randomised_response_passes_its_audit(command, folder, room):
     """Its weights are of the epsilon that it was solved for, and tell less at the counts."""

@@ -116,9 +116,11 @@ def secret_randomised_response(block: Weights, manifest: Manifest) -> str:
     same, kept, other = (_one_weight(block, mask) for mask in (own & rest, own & ~rest, ~own))
     pairs = [(high, low) for high, low in ((same, other), (other, kept)) if None not in (high, low)]
     steps = [math.log(high / low) if high and low else math.inf for high, low in pairs]
-    # A lock leaves room to drift, and may be kept under a smaller epsilon where that bounds what the weights tell.
-    epsilon = max(steps, default=0.0) if manifest.locked else manifest.epsilon
-    if not all(abs(step - epsilon) <= _NEAR for step in steps):  # nor where a weight is zero
+    # A lock leaves room to drift, and one that is kept may be so under a smaller epsilon, within which it leaks.
+    most = max(steps, default=manifest.epsilon)
+    epsilon = most if manifest.locked else manifest.epsilon
+    larger = most > manifest.epsilon + _NEAR and not (manifest.locked and manifest.locked.fixed)
+    if larger or not all(abs(step - epsilon) <= _NEAR for step in steps):  # nor where a weight is zero
         raise _wrong(block, "weights e^ε : 1 : e^-ε up to rounding", str(pairs))
     return "three weights, e^ε : e^-ε : 1 up to rounding"
 

@@ -356,6 +356,9 @@ def test_a_disk_that_is_full_keeps_no_part_of_a_file_and_says_what_helps(tmp_pat
     assert (caught.value.code, caught.value.exit_code) == ("disk-full", 5)
     assert "Free space" in str(caught.value.advice)
     assert not path.exists()
+    with pytest.raises(ReleaseError, match="No space left"), creating("file", device := Path("/dev/full")):
+        device.write_text("much")
+    assert device.exists()
     path.write_text("somebody's")
     with pytest.raises(ReleaseError, match="File exists"):
         write_new(path, "another")

@@ -78,14 +78,18 @@ def test_the_forms_of_all_mechanisms_pass(name: str) -> None:
 def test_a_lock_leaves_room_to_secret_randomised_response() -> None:
     """Its protocol was made at less than the policy's ε, or at more where it is kept and leaks less than it might."""
     name = "secret-randomised-response"
-    for epsilon in (1.14, 1.3):
-        assert asked(name, pairs(*strengths(epsilon)), locked=object()).startswith(name)
-        with pytest.raises(Broken):
-            asked(name, pairs(*strengths(epsilon)))
+    locked, kept_on = SimpleNamespace(fixed=None), SimpleNamespace(fixed="2026-11-01T00:00:00Z")
+    for epsilon, passing, failing in ((1.14, (locked, kept_on), (None,)), (1.3, (kept_on,), (None, locked))):
+        for lock in passing:
+            assert asked(name, pairs(*strengths(epsilon)), locked=lock).startswith(name)
+        for lock in failing:
+            with pytest.raises(Broken):
+                asked(name, pairs(*strengths(epsilon)), locked=lock)
     same, kept, other = strengths(1.14)
     for wrong in (pairs(same + other, kept, 0), pairs(same + kept // 2, kept // 2, other)):
-        with pytest.raises(Broken):
-            asked(name, wrong, locked=object())
+        for lock in (locked, kept_on):
+            with pytest.raises(Broken):
+                asked(name, wrong, locked=lock)
 
 
 def moved(one: Weights, y: int, x: int, other: int, by: int = 1) -> Weights:
