@@ -70,7 +70,7 @@ def table(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[st
 
 def number(value: float) -> str:
     """All digits of it, and no exponent: `20`, `0.1`, `1609459200001`."""
-    written = format(Decimal(repr(value)), "f")
+    written = format(Decimal(repr(float(value))), "f")
     return written.removesuffix(".0")
 
 

@@ -28,7 +28,7 @@ from funnel.policy.model import MOST_STEP
 from funnel.progress import Report, silent
 from funnel.report.curves import Curve, Spot, page, picture
 from funnel.report.svg import shortened
-from funnel.text import table
+from funnel.text import number, table
 
 EPSILONS = (0.25, 0.5, 1.0, 1.5, 2.0)
 """Nats, where none are asked for."""
@@ -64,7 +64,7 @@ class Line:
     @property
     def name(self) -> str:
         """The mechanism, what its protocol is made from, and what a reference is."""
-        rounded = f", beliefs in steps of {self.beliefs:.15g}" if self.beliefs else ""
+        rounded = f", beliefs in steps of {number(self.beliefs)}" if self.beliefs else ""
         counted = "" if self.beliefs != 0 else " (reference, beliefs as counted)"
         only = "" if self.keeps is None else f" (reference, {self.keeps}{'' if self.implies else ' only'})"
         return f"{self.mechanism}{rounded}{counted}{only}"
@@ -101,7 +101,7 @@ class Comparison:
 
     def text(self) -> str:
         """A table for each mechanism's share, then what could not be solved and why."""
-        rows = [["epsilon", *(f"{point.epsilon:.15g}" for point in self.lines[0].points)]]
+        rows = [["epsilon", *(f"{number(point.epsilon)}" for point in self.lines[0].points)]]
         for line in self.lines:
             rows.append([line.name, *(_share(point.normalised) for point in line.points)])
             if any(point.upper_bound is not None for point in line.points):
@@ -140,11 +140,11 @@ class Comparison:
         """The private estimate, and points without a figure."""
         if self.estimate is not None:
             one = self.estimate
-            spent = f"{one['spent']:.15g} spent so far"
-            yield f"- all figures follow from {one['name']}, of {one['epsilon']:.15g} nats; {spent}"
+            spent = f"{number(one['spent'])} spent so far"
+            yield f"- all figures follow from {one['name']}, of {number(one['epsilon'])} nats; {spent}"
         for line in self.lines:
             for reason in dict.fromkeys(p.reason for p in line.points if p.reason is not None):
-                where = ", ".join(f"{p.epsilon:.15g}" for p in line.points if p.reason == reason)
+                where = ", ".join(f"{number(p.epsilon)}" for p in line.points if p.reason == reason)
                 yield f"- {line.name} at epsilon {where}: {reason}"
 
     def svg(self) -> str:

@@ -31,6 +31,7 @@ from funnel.measure.figures import spelt
 from funnel.policy import Policy
 from funnel.policy.model import UNBOUNDED
 from funnel.policy.terms import unmeasured
+from funnel.text import number
 
 _OTHERWISE = "Fewer columns may keep it; another private folder, for other people, does"
 _ALIKE = "Make it like the releases before it in this, or keep another private folder for other people"
@@ -64,7 +65,7 @@ def rebudgeted(policy: Policy, entries: Sequence[ReleaseEntry]) -> tuple[str, ..
     before = own_before(policy, entries)
     if before is None or before.budget == budget_of(policy):
         return ()
-    now = "without a budget" if policy.budget is None else f"within a budget of {policy.budget:.15g}"
+    now = "without a budget" if policy.budget is None else f"within a budget of {number(policy.budget)}"
     return (f"what {_about(before)} is promised {now} from its next release on",)
 
 
@@ -223,7 +224,7 @@ def _left_alone(policy: Policy) -> str:
 
 def _about(one: Promise) -> str:
     """Whose promise it is, about which secret, in which measure, within which budget."""
-    budget = "" if one.budget is None else f", budget {float(Fraction(one.budget)):.15g}"
+    budget = "" if one.budget is None else f", budget {number(float(Fraction(one.budget)))}"
     return f"policy {one.policy} promises about {' + '.join(one.together.sensitive)} ({one.together.measure}{budget})"
 
 
@@ -243,12 +244,12 @@ def _counts(policy: Policy) -> str:
 def _check_told(policy: Policy, found: Together) -> None:
     """What earlier releases told is within the policy's own budget: what was told stays told."""
     figure = _beyond(policy, found)
-    if figure is None:
+    if figure is None or policy.budget is None:
         return
     raise LedgerError(
         "budget",
         f"earlier releases told up to {spelt(figure)} nats of {found.measure} ({found.found}{_counts(policy)}); "
-        f"the budget is {policy.budget:.15g}",
+        f"the budget is {number(policy.budget)}",
         where=policy.file,
         advice=f"{_left_alone(policy)} What was told stays told: another release needs a larger `budget` "
         f"{_PINNED} or, for other people, another private folder. `funnel ledger` lists what was released.",
@@ -258,13 +259,13 @@ def _check_told(policy: Policy, found: Together) -> None:
 def _check_budget(policy: Policy, found: Together) -> None:
     """The composed leakage is within the policy's own budget."""
     figure = _beyond(policy, found)
-    if figure is None:
+    if figure is None or policy.budget is None:
         return
     before = f" together with the {found.releases - 1:,} before it" if found.releases > 1 else ""
     raise LedgerError(
         "budget",
         f"this release{before} would leak {spelt(figure)} nats of {found.measure} ({found.found}{_counts(policy)}); "
-        f"the budget is {policy.budget:.15g}",
+        f"the budget is {number(policy.budget)}",
         where=policy.file,
         advice=f"{_left_alone(policy)} A smaller epsilon, fewer columns, or leaving nobody out may add less. `funnel "
         "ledger` lists what was released.",

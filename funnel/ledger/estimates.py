@@ -37,6 +37,7 @@ from funnel.format.estimated import FOLDER, EstimatedFile, file_name
 from funnel.format.fields import named_at
 from funnel.format.journal import EstimateEntry, Line
 from funnel.ledger.journal import RESTORE, Journal
+from funnel.text import number
 
 STANDS = timedelta(hours=12)
 """How long an estimate stands for releases and locks: a look in the evening and the night's run share one."""
@@ -147,8 +148,8 @@ def _check(journal: Journal, after: Spent, budget: Fraction | None, have: str = 
         return
     raise LedgerError(
         "budget",
-        f"{after.estimates:,} estimates of these people {have} spent {float(after.epsilon):.15g} nats; "
-        f"`estimate.budget` is {float(budget):.15g}",
+        f"{after.estimates:,} estimates of these people {have} spent {number(float(after.epsilon))} nats; "
+        f"`estimate.budget` is {number(float(budget))}",
         where=str(journal.path),
         advice="Nothing was estimated or drawn. Every estimate tells more about the same people, and what was spent "
         "stays spent: accept a larger `estimate.budget`. A lock that is made within it (`funnel lock`) estimates once "

@@ -30,7 +30,7 @@ from funnel.measure.exact import rational
 from funnel.measure.figures import spelt
 from funnel.notions import NOTIONS
 from funnel.policy import Policy
-from funnel.text import counted, some, table
+from funnel.text import counted, number, some, table
 
 _HEAD = ("#", "release", "notion", "epsilon", "leakage", "composed", "added", "how", "draws", "key", "lock")
 _NUMBERS = [_HEAD.index(name) for name in ("#", "epsilon", "leakage", "composed", "added")]
@@ -68,7 +68,7 @@ class Row:
     def cells(self) -> list[str]:
         """As columns of text."""
         return [
-            str(self.number), self.release, self.notion, f"{self.epsilon:.15g}", _nats(self.leakage),
+            str(self.number), self.release, self.notion, f"{number(self.epsilon)}", _nats(self.leakage),
             _known(self.composed), "" if self.added is None else _known(self.added), self.how, self.draws,
             (self.key or "")[:8], (self.lock or "")[:8],
         ]  # fmt: skip
@@ -115,7 +115,7 @@ def promise_cells(one: Promise) -> list[str]:
     """A promise as columns of text."""
     told, bound, rest = one.together, allowed(one), left(one)
     return [
-        one.policy, " + ".join(told.sensitive), told.measure, "finite" if bound is None else f"{bound:.15g}",
+        one.policy, " + ".join(told.sensitive), told.measure, "finite" if bound is None else f"{number(bound)}",
         _known(told.figure), "" if rest is None else f"{rest:.4f}", one.since, one.ended or "",
     ]  # fmt: skip
 
@@ -153,7 +153,8 @@ class PromiseCost:
         """In words, with what that release is called."""
         one = self.promise
         now = "nothing told yet" if self.before is None else f"{_stated(self.before, self.was_noisy)} now"
-        budget = "" if one.budget is None else f", of {allowed(one):.15g} allowed"
+        most = allowed(one)
+        budget = "" if most is None else f", of {number(most)} allowed"
         return (
             f"{one.policy} ({one.together.measure} about {' + '.join(one.together.sensitive)}): {now}, "
             f"{_stated(one, self.noisy)} after {release} ({one.together.found}){budget}"
@@ -306,16 +307,16 @@ class LedgerView:
             rest = "; what the releases so far take of it is measured by a run"
         else:
             rest = f", of which {self.left:.4f} are left"
-        return [f"budget     {self.policy.budget:.15g} nats{rest}"]
+        return [f"budget     {number(self.policy.budget)} nats{rest}"]
 
     def _spent(self) -> list[str]:
         """What private estimates took, those of runs that published nothing among them."""
         found, budget = self.estimates, self.policy.estimate.budget
         if not found.estimates:
             return []
-        allowed = "" if budget is None else f" of {budget:.15g}"
+        allowed = "" if budget is None else f" of {number(budget)}"
         many, spent = counted(found.estimates, "private one"), float(found.epsilon)
-        return [f"estimates  {many}, {spent:.15g} nats spent{allowed}"]
+        return [f"estimates  {many}, {number(spent)} nats spent{allowed}"]
 
     def _lost(self) -> list[str]:
         lost = [one.release for one in self.releases if not one.protocol_kept]
@@ -371,7 +372,7 @@ def _row(written: str, entry: ReleaseEntry, before: Sequence[ReleaseEntry], kept
 
 
 def _nats(figure: float | None) -> str:
-    return "infinite" if figure is None else f"{figure:.15g}"
+    return "infinite" if figure is None else f"{number(figure)}"
 
 
 def _known(figure: float | None) -> str:

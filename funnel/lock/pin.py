@@ -36,7 +36,7 @@ from funnel.notions import Arranged, Notion
 from funnel.policy import Policy
 from funnel.policy.terms import beside, terms
 from funnel.release.measured import Measured, stated_leakage, stated_utility
-from funnel.text import portion
+from funnel.text import number, portion
 from funnel.version import __version__
 
 KEEPING = ("privacy.epsilon", "privacy.lower", "budget")
@@ -312,10 +312,10 @@ def _check_others(policy: Policy, joint: Joint, cells: Sequence[Cells]) -> None:
 def _leaks(policy: Policy, lock: Lock, found: Protection, moved: DriftFile) -> LockError:
     notion, needed = found.notion, found.notion.needed(found.channel, found.leakage.nats)
     said = [
-        f"leaks {_nats(nats)} ({moved.measure}) at tonight's counts, above the {notion.epsilon:.15g} that "
+        f"leaks {_nats(nats)} ({moved.measure}) at tonight's counts, above the {number(notion.epsilon)} that "
         f"{notion.notion} allows"
         if key == "epsilon"
-        else f"moves a belief by {_nats(nats)} there, above the {getattr(notion, key):.15g} of the policy's `{key}`"
+        else f"moves a belief by {_nats(nats)} there, above the {number(getattr(notion, key))} of the policy's `{key}`"
         for key, nats in needed.items()
     ]
     share = "of the distribution (values as drawn for) has moved since"
@@ -329,7 +329,7 @@ def _leaks(policy: Policy, lock: Lock, found: Protection, moved: DriftFile) -> L
 
 
 def _nats(figure: float) -> str:
-    return f"{round_up(figure, 6):.15g} nats" if math.isfinite(figure) else "without bound"
+    return f"{number(round_up(figure, 6))} nats" if math.isfinite(figure) else "without bound"
 
 
 def _exits(policy: Policy, lock: Lock, moved: DriftFile, needed: Mapping[str, float]) -> list[str]:
@@ -340,7 +340,7 @@ def _exits(policy: Policy, lock: Lock, moved: DriftFile, needed: Mapping[str, fl
     file, then, now = quote(str(policy.file)), lock.leakage.get(moved.measure), moved.leakage_now
     found, fixed = [], policy.privacy.exact_zero
     if not fixed and all(map(math.isfinite, needed.values())):
-        allowed = " and ".join(f"`{key}: {round_up(nats, 4):.15g}`" for key, nats in needed.items())
+        allowed = " and ".join(f"`{key}: {number(round_up(nats, 4))}`" for key, nats in needed.items())
         found.append(
             f"Keep the protocol and tell readers: {allowed} or more in the policy, then "
             f"`funnel lock --keep {file}`; the chances of answers stay as they are."

@@ -16,6 +16,7 @@ from funnel.errors import SolverError
 from funnel.measure import clock
 from funnel.measure.information import released_information
 from funnel.notions import NOTIONS, Demand, Notion
+from funnel.text import number
 
 if TYPE_CHECKING:
     from funnel.data.alphabet import Alphabet
@@ -234,7 +235,7 @@ def nothing_kept(demand: Demand) -> SolverError:
     return SolverError(
         "nothing-to-release",
         f"no setting of the mechanism that can be drawn exactly (weights over a power of two) keeps "
-        f"{demand.notion.notion} at epsilon {demand.notion.epsilon:.15g} on this table",
+        f"{demand.notion.notion} at epsilon {number(demand.notion.epsilon)} on this table",
         status="empty",
         advice=f"`mechanism: {fitting}` may keep something, and so may the public columns of several blocks in one; "
         f"or use {demand.notion.looser}.",

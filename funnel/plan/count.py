@@ -22,6 +22,7 @@ from funnel.plan.stages import Count, Plan
 from funnel.plan.tabulate import Merged, tabulate
 from funnel.policy import Policy
 from funnel.policy.columns import Attribute
+from funnel.text import number
 
 if TYPE_CHECKING:
     from funnel.cells.cells import Cells
@@ -86,8 +87,8 @@ class Counted:
         one = self.told()
         if one is None:
             return []
-        so_far = f"{one['estimates']:,} so far, {one['spent']:.15g} nats spent"
-        return [f"{one['name']}, of {one['epsilon']:.15g} nats; taken again where it will do ({so_far})"]
+        so_far = f"{one['estimates']:,} so far, {number(one['spent'])} nats spent"
+        return [f"{one['name']}, of {number(one['epsilon'])} nats; taken again where it will do ({so_far})"]
 
 
 @dataclass(frozen=True, eq=False)

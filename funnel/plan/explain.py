@@ -14,7 +14,7 @@ from funnel.plan import stages
 from funnel.plan.population import warning
 from funnel.plan.stages import Plan
 from funnel.plan.survey import Sizes
-from funnel.text import counted
+from funnel.text import counted, number
 
 _OLD = {"replace": "replaced", "keep": "kept by its date"}
 
@@ -38,8 +38,8 @@ class Explained:
 def explain(plan: Plan, found: Sizes | None = None) -> str:
     """The plan as text; `found` adds sizes."""
     lines = [f"plan {plan.sha256[:12]} for {plan.name}"]
-    for number, stage in enumerate(plan.stages, start=1):
-        lines += ["", f"{number}. {stage.title}: {_summary(stage)}"]
+    for place, stage in enumerate(plan.stages, start=1):
+        lines += ["", f"{place}. {stage.title}: {_summary(stage)}"]
         lines += [f"   {note}" for note in (*_told(stage, plan), *_notes(stage, found))]
         lines += [f"     {statement}" for statement in _statements(stage)]
     return "\n".join([*lines, "", f"the table is read {readings(plan)}"])
@@ -85,9 +85,9 @@ def _summary(stage: stages.Stage) -> str:
     match stage:
         case stages.Solve():
             chosen = "best of several protocols" if stage.candidates else f"{stage.mechanism} protocol"
-            steps = f", from beliefs rounded outward to steps of {stage.beliefs or 0:.15g}"
+            steps = f", from beliefs rounded outward to steps of {number(stage.beliefs or 0)}"
             rounded = "" if stage.beliefs is None else steps
-            return f"{chosen} under {stage.notion}, epsilon {stage.epsilon:.15g} nats{rounded}"
+            return f"{chosen} under {stage.notion}, epsilon {number(stage.epsilon)} nats{rounded}"
         case stages.MakeCells():
             told = (f"{counted(len(one.columns), 'column')} of {one.name} in {counted(one.most, 'cell')} at most, of "
                     f"at least {counted(one.minimum, 'record')} each" for one in stage.blocks)  # fmt: skip
@@ -95,7 +95,7 @@ def _summary(stage: stages.Stage) -> str:
         case stages.Count():
             blocks = ", ".join("+".join(block) for block in stage.blocks)
             noise = (
-                "" if stage.noise is None else f", with noise on every count (epsilon {stage.noise:.15g} nats)"
+                "" if stage.noise is None else f", with noise on every count (epsilon {number(stage.noise)} nats)"
             )
             least = f"at least {stage.minimum} records per public value"
             return f"N[{', '.join(stage.secret)}; {blocks}]{noise}, {least}"

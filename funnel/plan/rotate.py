@@ -28,6 +28,7 @@ from funnel.policy import Policy
 from funnel.progress import Report, silent
 from funnel.release.holding import alone
 from funnel.release.keys import load_key, write_key
+from funnel.text import number
 
 KEEP = (
     "Keep the old key, as closed as before, until the first release under the new one is published and audited: until "
@@ -135,7 +136,7 @@ class Rotation:
         ]
         lines += [] if self.counted is None else [f"estimate   {one}" for one in self.counted.words()]
         if self.before.policy.budget is not None:
-            lines.append(f"budget     {self.before.policy.budget:.15g}")
+            lines.append(f"budget     {number(self.before.policy.budget)}")
         if self.refused is not None:
             lines.append(f"next run   refused: {self.refused.message}\n  {self.refused.advice}")
         return "\n".join([*lines, *self._done()])

@@ -29,7 +29,7 @@ from funnel.policy import Policy
 from funnel.release.measured import Measured
 from funnel.release.narrowed import Narrowed, narrowed
 from funnel.report import observer
-from funnel.text import counted, portion
+from funnel.text import counted, number, portion
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +171,7 @@ class Summary(Settled):
         lines = [
             f"released   {folder or 'nothing (dry run)'}",
             f"rows       {self.rows:,}" + (f", each named by {' + '.join(named)}" if named else ""),
-            f"leakage    {leaked} of {notion.epsilon:.15g} nats allowed "
+            f"leakage    {leaked} of {number(notion.epsilon)} nats allowed "
             f"({notion.notion}, {'certified' if notion.certified else 'measured exactly'}"
             f"{over_counts(self.estimated is not None)})",
             f"kept       {portion(measured.normalised)} of the information in the "

@@ -22,8 +22,8 @@ from funnel.report import figures, svg, tongue
 LETTERS = 120
 """Most letters of a value in a table."""
 _FIGURES = (
-    "nats", "leaked", "radius", "no_less", "no_more", "unit", "share", "belief", "percent", "points", "factor", "power",
-    "epsilon", "most", "part",
+    "nats", "leaked", "radius", "no_less", "no_more", "unit", "share", "percent", "points", "factor", "power",
+    "epsilon", "most", "least", "part",
 )  # fmt: skip
 
 
@@ -99,6 +99,7 @@ _NUMBERS: dict[str, Callable[..., str]] = {
     "whole": "{:,.0f}".format,
     "general": "{:,.10g}".format,
     "number": text.number,
+    "portion": text.portion,
     "digits": lambda value, digits: f"{value:.{digits}g}",
     "decimals": lambda value, decimals: f"{value:.{decimals}f}",
 }

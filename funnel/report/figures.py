@@ -11,7 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from funnel.format.manifest import DECIMALS
 from funnel.measure.figures import round_up, spelt
-from funnel.text import portion
+from funnel.text import number
 
 Figure = float | None
 """None stands for a figure that is unbounded."""
@@ -51,11 +51,11 @@ def unit(value: float) -> str:
 
 def epsilon(value: float) -> str:
     """ε as it was written: `1`, `0.5`."""
-    return f"{value:.15g}"
+    return number(value)
 
 
 def nearest(value: float, decimals: int) -> float:
-    """The nearest with so many decimals, but for what is not quite 0 or 1, which `share` and `belief` say of it."""
+    """The nearest with so many decimals, but for what is not quite 0 or 1, which `share` and `portion` say of it."""
     rounded = round(float(value), decimals) + 0.0
     if rounded not in (0.0, 1.0) or rounded == value:
         return rounded
@@ -72,11 +72,6 @@ def share(value: float, decimals: int = 3) -> str:
     return f"{100 * value:.1f}%"
 
 
-def belief(value: float) -> str:
-    """`46.12%`, but never 0 or 100 for what is not quite that."""
-    return portion(value)
-
-
 def percent(fraction: float) -> str:
     """`0.1%`, `5%`."""
     return f"{100 * fraction:.4g}%"
@@ -90,6 +85,11 @@ def most(value: float) -> str:
 def part(ratio: float) -> str:
     """`12.3%`, rounded up, so that `at most` is true of what was measured."""
     return f"{math.ceil(1000 * ratio - 1e-9) / 10:.1f}%"
+
+
+def least(ratio: float) -> str:
+    """`12.3%`, rounded down, so that `at least` is true of what was measured."""
+    return f"{math.floor(1000 * ratio + 1e-9) / 10:.1f}%"
 
 
 def points(difference: float) -> str:

@@ -16,6 +16,7 @@ from funnel.report import figures
 from funnel.report.promise import within
 from funnel.report.svg import element, shortened, width
 from funnel.report.tongue import Tongue
+from funnel.text import portion
 
 _INK, _QUIET, _LINE, _WHITE = "#1d2733", "#5d6b7a", "#d9dfe6", "#ffffff"
 _BEFORE, _MEASURED, _ALLOWED = "#9aa7b4", "#2f79ad", "#e3ebf3"
@@ -75,8 +76,8 @@ def _change(say: Tongue, change: float | None, after: float, bound: float, what:
     if change is None:
         certain = after > 0.5
         return _Cell(_diverging(1.0 if certain else -1.0), "", what + say("certain" if certain else "ruled out"))
-    text = say.figure(f"{change:+.2f}".replace("-", "−")) if abs(change) >= 0.005 else "0"
-    return _Cell(_diverging(change / bound), text, f"{what}{say.figure(figures.belief(after))}, {_step(say, change)}")
+    text = say.figure(f"{change:+.2f}".replace("-", "−")) if abs(change) >= 0.005 else "≈ 0" if change else "0"
+    return _Cell(_diverging(change / bound), text, f"{what}{say.figure(portion(after))}, {_step(say, change)}")
 
 
 def near_map(say: Tongue, columns: Sequence[str], distances: Sequence[Sequence[float]]) -> Markup:
@@ -109,7 +110,7 @@ def _diverging(part: float) -> str:
 
 
 def _step(say: Tongue, nats: float) -> str:
-    if abs(nats) < 5e-5:
+    if not nats:
         return say("unchanged")
     return f"{'÷' if nats < 0 else '×'} {say.figure(figures.factor(abs(nats)))}"
 

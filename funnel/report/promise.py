@@ -32,7 +32,9 @@ def within(kind: str, before: float, falls: float, rises: float) -> tuple[float,
     """
     if kind == "average":
         return 0.0, 1.0
-    down, up, rest = math.exp(-min(falls, _HUGE)), math.exp(min(rises, _HUGE)), 1 - before
+    if before in (0.0, 1.0):
+        return before, before
+    down, up, rest = math.exp(-falls), math.exp(min(rises, _HUGE)), 1 - before
     if kind == "odds":
         return before * down / (before * down + rest), before * up / (before * up + rest)
     return max(before * down, 1 - up * rest, 0.0), min(before * up, 1 - down * rest, 1.0)

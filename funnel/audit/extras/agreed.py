@@ -8,6 +8,7 @@ from funnel.audit.extras.base import Release
 from funnel.audit.kernel.verdict import Broken, agree, counted
 from funnel.format.manifest import NAME, Parameters
 from funnel.format.terms import TermsFile
+from funnel.text import number
 
 CLAIM = "policy-terms"
 TITLE = "release.json states what terms.json asks for"
@@ -46,7 +47,8 @@ def check(opened: Release) -> str:
     split = one.split if policy.split == "optimal" or (merged and len(blocks) > 1) else policy.split
     if len(split) != len(one.split) or any(abs(float(a) - b) > _NEAR for a, b in zip(split, one.split, strict=True)):
         raise Broken(NAME, "the policy asks for another split", split, one.split)
-    return f"{policy.notion} at {policy.epsilon:.15g}, {counted(len(blocks), 'block')} of columns: as the policy says"
+    promised = f"{policy.notion} at {number(policy.epsilon)}"
+    return f"{promised}, {counted(len(blocks), 'block')} of columns: as the policy says"
 
 
 def _coarsened(policy: TermsFile) -> list[tuple[object, ...]]:

@@ -12,6 +12,7 @@ from funnel.audit.kernel.verdict import Broken, agree, counted
 from funnel.data.alphabet import folded
 from funnel.format.journal import NAME, Promise
 from funnel.ledger.promises import breaks
+from funnel.text import number
 
 CLAIM = "ledger-promises"
 TITLE = "every promise of the ledger stands in the entry, and this release ended none that its policy does not name"
@@ -91,7 +92,7 @@ def _published(opened: Release, one: Promise) -> bool:
 def _told(promises: tuple[Promise, ...]) -> str:
     own, ended = promises[0].together.figure, sum(one.ended is not None for one in promises)
     budget = promises[0].budget
-    of = "" if budget is None else f" of {float(Fraction(budget)):.15g}"
-    figure = "no finite bound known" if own is None else f"{own:.15g}{of} nats"
+    of = "" if budget is None else f" of {number(float(Fraction(budget)))}"
+    figure = "no finite bound known" if own is None else f"{number(own)}{of} nats"
     also = f"; {counted(ended, 'promise')} ended" if ended else ""
     return f"{counted(len(promises), 'promise')}, the own at {figure}{also}"

@@ -14,6 +14,7 @@ from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, c
 from funnel.format.counts import Private
 from funnel.format.estimated import EstimatedFile, file_name
 from funnel.format.journal import NAME, EstimateEntry, ReleaseEntry
+from funnel.text import number
 
 CLAIM = "estimate-spent"
 TITLE = "the ledger holds one charge for this private estimate, its noise is that charge’s, and the sum is as stated"
@@ -40,10 +41,10 @@ def check(opened: Release) -> str | Unchecked:
     _drawn_once(opened, private, charges[0].terms)
     if budget is not None and total > Fraction(budget):
         if one.locked:
-            now = f"{float(total):.15g} nats by now"
+            now = f"{number(float(total))} nats by now"
             return Unchecked(f"{now}; whether {budget} held when the lock was made is not known")
         raise Broken(NAME, "the estimates spent more than the policy's budget", budget, float(total))
-    return f"{counted(len(before), 'estimate')} so far, {float(total):.15g} nats together"
+    return f"{counted(len(before), 'estimate')} so far, {number(float(total))} nats together"
 
 
 def _drawn_once(opened: Release, private: Private, terms: str) -> None:

@@ -8,6 +8,7 @@ from funnel.audit.extras.base import Release
 from funnel.audit.kernel.exact import rational
 from funnel.audit.kernel.notions import NOTIONS, ldp
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Unchecked
+from funnel.text import number
 
 CLAIM = "leakage-true"
 TITLE = "the leakage at the true counts, where the claims are about noisy ones"
@@ -26,6 +27,6 @@ def check(opened: Release) -> Unchecked:
     about = _WIDER.get(notion, "the distribution as estimated")
     kept = "within" if found.within(rational(epsilon)) else "above"
     return Unchecked(
-        f"{NOT_CLAIMED}the bound is about {about}; at the true counts it is {found.text}, {kept} ε = {epsilon:.15g}. "
-        "Keep this figure private"
+        f"{NOT_CLAIMED}the bound is about {about}; at the true counts it is {found.text}, {kept} ε = {number(epsilon)}"
+        ". Keep this figure private"
     )

@@ -138,7 +138,7 @@ def leakage_bound(opened: Opened) -> str:
         if not found.within(rational(limit)):
             broken = f"the leakage breaks the bound of {one.notion}, {what}"
             raise Broken(PROTOCOL, broken, f"at most {limit}", found.text)
-        words.append(f"{what} {found.text} <= {limit:.15g} nats")
+        words.append(f"{what} {found.text} <= {limit} nats")
     return ", ".join(words) + ("; only rises are bounded" if notion.beside and len(words) == 1 else "")
 
 

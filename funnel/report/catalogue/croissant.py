@@ -6,6 +6,7 @@ from typing import Any
 
 from funnel.report.catalogue.columns import Column
 from funnel.report.catalogue.record import Record
+from funnel.text import number
 
 _CR, _RAI = "http://mlcommons.org/croissant/", "http://mlcommons.org/croissant/RAI/"
 _TERMS = (
@@ -41,7 +42,7 @@ def croissant(record: Record) -> dict[str, Any]:
     if told.publisher is not None:
         where = {} if told.publisher.url is None else {"url": told.publisher.url}
         owner = {"@type": "sc:Organization", "name": told.publisher.name} | where
-    bound = f"{record.notion}, epsilon {record.epsilon:.15g} nats."
+    bound = f"{record.notion}, epsilon {number(record.epsilon)} nats."
     optional = {"license": record.license, "url": record.address, "creator": owner, "publisher": owner}
     return {
         "@context": {"@language": m.language, **CONTEXT},

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from funnel.report.catalogue.record import File, Record
+from funnel.text import number
 
 Json = dict[str, Any]
 _CONTEXT = {
@@ -57,7 +58,7 @@ def _protocol(record: Record) -> Json:
         "schema:additionalProperty": {
             "@type": "schema:PropertyValue",
             "schema:name": "epsilon",
-            "schema:value": {"@type": "xsd:double", "@value": f"{record.epsilon:.15g}"},
+            "schema:value": {"@type": "xsd:double", "@value": number(record.epsilon)},
             "schema:unitText": "nats",
             "schema:measurementTechnique": record.measure,
         },

@@ -171,6 +171,7 @@ def test_ranges_are_what_the_definitions_allow(before: float, epsilon: float) ->
 
 
 def test_what_may_only_rise_may_fall_to_what_the_rise_of_the_others_leaves() -> None:
+    assert within("factor", 0.1, math.inf, 1.0)[0] == within("odds", 0.1, math.inf, 1.0)[0] == 0
     assert within("factor", 0.1, math.inf, 1.0) == pytest.approx((0.0, 0.1 * math.e))
     assert within("factor", 0.9, math.inf, 1.0) == pytest.approx((1 - 0.1 * math.e, 1.0))
     assert within("factor", 0.1, 2.0, 1.0)[0] == pytest.approx(0.1 * math.exp(-2))

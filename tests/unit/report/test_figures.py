@@ -7,7 +7,8 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel.report.figures import belief, factor, nearest, no_less, no_more, part, share
+from funnel.report.figures import epsilon, factor, least, nearest, no_less, no_more, part, share
+from funnel.text import number, portion
 
 SIZES = st.floats(1e-12, 1e12)
 
@@ -27,6 +28,7 @@ def test_what_is_the_least_is_not_shown_as_more(value: float) -> None:
 @given(st.floats(1e-6, 1.0))
 def test_a_part_at_most_is_not_shown_as_less(ratio: float) -> None:
     assert Fraction(repr(ratio)) - Fraction(1, 10**12) <= Fraction(part(ratio)[:-1]) / 100 < ratio + 0.001
+    assert ratio - 0.001 < Fraction(least(ratio)[:-1]) / 100 <= Fraction(repr(ratio)) + Fraction(1, 10**12)
 
 
 @given(st.one_of(st.floats(0.0, 1.0), st.floats(0.0, 1e-5), st.floats(0.99999, 1.0)), st.integers(2, 6))
@@ -34,12 +36,18 @@ def test_only_nothing_is_told_as_nothing_and_all_as_all(value: float, decimals: 
     """However often it was rounded: a chance of 0 or of 100 % is another thing than one near it."""
     told = nearest(value, decimals)
     assert abs(told - value) <= 0.5 * 10.0**-decimals + 1e-12
-    for written in (share(told), belief(told)):
+    for written in (share(told), portion(told)):
         if value in (0.0, 1.0):
             assert float(written.strip("%")) == 100 * value
         else:
             assert written.startswith(("below", "above")) or 0 < float(written.strip("%")) < 100
     assert nearest(0.0, decimals) == 0.0 and nearest(1.0, decimals) == 1.0
+
+
+@given(st.floats(0.0, 1e300))
+def test_an_epsilon_is_told_with_all_its_digits(value: float) -> None:
+    assert float(epsilon(value)) == float(number(value)) == value
+    assert "e" not in number(value) and epsilon(1.0) == "1"
 
 
 @given(st.floats(1e-15, 5.0))

@@ -21,6 +21,7 @@ import pytest
 from funnel.data import Joint
 from funnel.format import canonical
 from funnel.report import figures, page
+from funnel.text import portion
 from tests.support.html import Reader
 from tests.unit.report import sample
 
@@ -173,7 +174,7 @@ def leaves(content: Any) -> Iterator[Any]:
 def written(number: float) -> set[str]:
     """The ways in which the page may write one number of the content."""
     ways = {f"{number:,}", f"{number:,.0f}", f"{abs(number):g}", f"{abs(number):.2f}", f"{abs(number):,.10g}"}
-    ways |= {figures.nats(number), figures.share(number), figures.belief(number), f"{100 * number:.0f}"}
+    ways |= {figures.nats(number), figures.share(number), portion(number), f"{100 * number:.0f}"}
     ways |= {figures.factor(abs(number)), figures.share(min(abs(number), 1))}
     return ways | ({figures.power(number)} if isinstance(number, int) else set())
 

@@ -93,9 +93,16 @@ def test_a_change_without_bound_is_told_as_certainty() -> None:
 
 
 def test_changes_are_written_with_true_signs() -> None:
-    picture = pictures.belief_map(Tongue(), beliefs([[-0.5, 0.001, 0.25]]))
+    picture = pictures.belief_map(Tongue(), beliefs([[-0.5, 0.001, 0.0, 0.25]]))
     texts = re.findall(r">([^<>]*)</text>", picture)
-    assert [text for text in texts if re.fullmatch(r"[−+]?\d(\.\d+)?", text)] == ["−0.50", "0", "+0.25"]
+    assert [text for text in texts if re.fullmatch(r"(≈ )?[−+]?\d(\.\d+)?", text)] == ["−0.50", "≈ 0", "0", "+0.25"]
+
+
+def test_only_a_belief_that_stays_is_called_unchanged() -> None:
+    shown = beliefs([[-0.0001, 0.0, 0.0001]])
+    shown["bound"] = 1e-6
+    titles = re.findall(r"<title>([^<>]*)</title>", str(pictures.belief_map(Tongue(), shown)))
+    assert ["unchanged" in title for title in titles[1:]] == [False, True, False]
 
 
 def test_only_certainty_is_written_as_a_hundred() -> None:
