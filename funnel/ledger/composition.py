@@ -92,7 +92,7 @@ def together(
     if absent and alone is None:
         alone = _History(notion, joint, own, [], None).exact()
     measured, how = (
-        with_absence(notion, joint, own, earlier, everybody, inside, alone)
+        with_absence(notion, joint, own, earlier, everybody, inside)
         if absent
         else _History(notion, joint, own, earlier, alone).best()
     )

@@ -13,6 +13,10 @@ sum     Every ratio of a worst case is a product of one of the pattern and one o
         is bounded by itself; and I(S;P,Y) = I(S;P) + Σ P(p) I(S;Y|p). So what all tell is at most what the pattern
         tells and the most that is told within one.
 
+Readers know these distributions of the whole source, or, of somebody whom they know to be in some release, those of its
+table: the figure is that of the worst of them, for N is of all records, or of those in one of the releases. Who knows
+more of who is where knows more than that.
+
 Which pattern a record has is known where each predicate can be evaluated tonight, on the values that it has tonight,
 which are those of the one table that all releases are of (`unlike`). Where one cannot, or a record was in a release
 under a value that tonight's rules have no name for, no finite bound is known. A lock that leaves out values it does not
@@ -24,13 +28,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import lcm
+from math import inf, lcm
 from typing import Literal, Protocol
 
 import numpy as np
 
 from funnel.data import Alphabet, AnyProtocol, Joint
 from funnel.data.channel import MAX_CELLS, released_table
+from funnel.data.finer import added_up
 from funnel.data.joint import IntArray
 from funnel.data.population import NO_LABEL, Flags, Population
 from funnel.data.sending import ExactArray
@@ -70,6 +75,20 @@ class Pattern:
     joint: Joint | None
     inside: Inside | None
 
+    @cached_property
+    def bound(self) -> float | None:
+        """The most that their releases tell about them, in nats; None where no finite bound is known."""
+        return 0.0 if self.inside is None else self.inside.best()[0]
+
+    @cached_property
+    def answers(self) -> ExactArray | None:
+        """T[s, y] (c, b) of the records; None where it cannot be listed, and where they are in no release."""
+        blocks = None if self.inside is None else self.inside.channel()
+        if blocks is None or self.joint is None:
+            return None
+        table = released_table(self.joint, blocks)
+        return None if isinstance(table, Subsets) else table.reshape(len(table), -1)
+
 
 def is_absent(draws: Sequence[DrawRecord]) -> bool:
     """Whether some release leaves somebody out."""
@@ -83,22 +102,22 @@ def with_absence(
     earlier: Sequence[DrawRecord],
     everybody: Population | None,
     history: History,
-    alone: AnyLeakage | None,
 ) -> Figure:
-    """The leakage of a release over `joint` (`alone` by itself), and of `earlier` ones, about all whom the source has.
+    """The leakage of a release over `joint` and of `earlier` ones, about all whom the source has.
 
-    It is no less than what the release tells to those who know already that somebody is in it. The figure is None where
-    no finite bound is known.
+    It is no less than what they tell to those who know already that somebody is in one of them. The figure is None
+    where no finite bound is known.
     """
     if everybody is None or (notion.between_values and _others(own, earlier)):
         # Of two values of another column nobody knows how they go with who is absent.
         return None, "sum"
-    found = patterns(joint, own, earlier, everybody, history)
-    figure, how = (None, "sum") if found is None else _Divided(notion, everybody, found).best()
-    if alone is None:
-        return figure, how
-    least = own_figure(alone, notion)
-    return (None if figure is None or least is None else max(figure, least)), how
+    known = _present(joint, own, earlier, everybody)
+    found = None if known is None else patterns(joint, known, earlier, everybody, history)
+    if known is None or found is None:
+        return None, "sum"
+    readers = {rows.tobytes(): rows for rows in (np.ones(len(everybody.counts), bool), *known) if rows.any()}
+    figures = [_Divided(notion, everybody, rows, found).best() for rows in readers.values()]
+    return max(figures, key=lambda one: inf if one[0] is None else one[0])
 
 
 def _others(own: Sequence[DrawRecord], earlier: Sequence[DrawRecord]) -> set[tuple[str, str]]:
@@ -109,20 +128,26 @@ def _others(own: Sequence[DrawRecord], earlier: Sequence[DrawRecord]) -> set[tup
     return before - here
 
 
-def patterns(
-    joint: Joint,
-    own: Sequence[DrawRecord],
-    earlier: Sequence[DrawRecord],
-    everybody: Population,
-    history: History,
-) -> list[Pattern] | None:
-    """Everybody by the releases that they are in; None where that is not known of all."""
+def _present(
+    joint: Joint, own: Sequence[DrawRecord], earlier: Sequence[DrawRecord], everybody: Population
+) -> list[Flags] | None:
+    """Who (m,) is in the release, and in that of each earlier draw; None where that is not known of all."""
     flags = [everybody.holds(one.present.predicate if one.present else None) for one in (own[0], *earlier)]
     known = [one for one in flags if one is not None]
     if len(known) < len(flags):
         return None
     known = [flag & _asked(everybody, own, one) for flag, one in zip(known, (own[0], *earlier), strict=True)]
-    known[0] = known[0] & everybody.named(joint.blocks)
+    return [known[0] & everybody.named(joint.blocks), *known[1:]]
+
+
+def patterns(
+    joint: Joint,
+    known: Sequence[Flags],
+    earlier: Sequence[DrawRecord],
+    everybody: Population,
+    history: History,
+) -> list[Pattern] | None:
+    """Everybody by the releases that they are in; None where not all in one have a label."""
     kinds, kind = np.unique(np.column_stack(known), axis=0, return_inverse=True)
     found = list[Pattern]()
     for place, (here, *there) in enumerate(kinds.tolist()):
@@ -156,11 +181,17 @@ def who_is_in(one: DrawRecord) -> object:
 
 @dataclass(frozen=True, eq=False)
 class _Divided:
-    """A population divided into patterns."""
+    """Some of a population (`rows`, (m,)), divided into those of the `every` patterns that they have."""
 
     notion: Notion
     everybody: Population
-    patterns: list[Pattern]
+    rows: Flags
+    every: list[Pattern]
+
+    @cached_property
+    def patterns(self) -> list[Pattern]:
+        """Theirs; each is theirs as a whole, or not at all."""
+        return [one for one in self.every if self.rows[one.rows].any()]
 
     def best(self) -> Figure:
         """The smallest bound as a figure, and how it was found."""
@@ -177,8 +208,8 @@ class _Divided:
 
     @cached_property
     def _code(self) -> IntArray:
-        """The pattern of every row (m,)."""
-        code: IntArray = np.argmax(np.stack([one.rows for one in self.patterns]), axis=0)
+        """The pattern of every row."""
+        code: IntArray = np.argmax(np.stack([one.rows[self.rows] for one in self.patterns]), axis=0)
         return code
 
     @cached_property
@@ -194,22 +225,20 @@ class _Divided:
     def _whole(self) -> Joint | None:
         """N[s, x_1, …, x_k, p]; None where some value has no label."""
         axes = range(len(self.everybody.blocks))
-        return None if (self.everybody.cells == NO_LABEL).any() else self._with(axes)
+        return None if (self.everybody.cells[self.rows] == NO_LABEL).any() else self._with(axes)
 
     def _with(self, axes: Sequence[int]) -> Joint:
-        """Everybody by the secret, some blocks, and the pattern."""
+        """The records by the secret, some blocks, and the pattern."""
         one = self.everybody
-        codes = np.column_stack([one.cells[:, [0, *(1 + axis for axis in axes)]], self._code])
-        cells, row = np.unique(codes, axis=0, return_inverse=True)
-        counts = np.zeros(len(cells), np.int64)
-        np.add.at(counts, row.ravel(), one.counts)
-        return Joint(one.secret, (*(one.blocks[axis] for axis in axes), self._names), cells, counts)
+        codes = np.column_stack([one.cells[self.rows][:, [0, *(1 + axis for axis in axes)]], self._code])
+        blocks = (*(one.blocks[axis] for axis in axes), self._names)
+        return Joint(one.secret, blocks, *added_up(codes, one.counts[self.rows]), complete=False)
 
     def _exact(self) -> AnyLeakage | None:
         """The channel of patterns and answers, measured; None where it is too large, or the notion asks for more."""
         found = list[ExactArray]()
         for place, one in enumerate(self.patterns):
-            table = self._where.table()[:, place : place + 1] if one.joint is None else _answers(one)
+            table = self._where.table()[:, place : place + 1] if one.joint is None else one.answers
             if table is None or sum(part.size for part in found) + table.size > MAX_CELLS:
                 return None
             found.append(table)
@@ -218,23 +247,12 @@ class _Divided:
 
     def _sum(self) -> Iterator[tuple[float, Way]]:
         """What the pattern tells, and the most that is told within one."""
-        told = self.notion.of_absence(self._where, self._whole)
-        if told is None or told.nats == float("inf"):
+        told, within = self.notion.of_absence(self._where, self._whole), [one.bound for one in self.patterns]
+        if told is None or told.nats == inf:
             return
-        within = [one.inside.best()[0] for one in self.patterns if one.inside is not None]
-        if None in within:
-            return
-        most = max((one for one in within if one is not None), default=0.0)
-        yield round_up(float(rational(told.nats) + rational(most))), "sum"
-
-
-def _answers(one: Pattern) -> ExactArray | None:
-    """T[s, y] (c, b) of the records of a pattern; None where it cannot be listed."""
-    blocks = None if one.inside is None else one.inside.channel()
-    if blocks is None or one.joint is None:
-        return None
-    table = released_table(one.joint, blocks)
-    return None if isinstance(table, Subsets) else table.reshape(len(table), -1)
+        finite = [one for one in within if one is not None]
+        if len(finite) == len(within):
+            yield round_up(float(rational(told.nats) + rational(max(finite)))), "sum"
 
 
 def side_by_side(tables: Sequence[ExactArray], records: Sequence[int]) -> ExactArray:

@@ -143,7 +143,7 @@ def _told(stage: stages.Stage, plan: Plan) -> Iterator[str]:
             "where that is computed"
         )
         if ways := ", ".join(_ways_out(plan)):
-            yield f"ways out: {ways}"
+            yield f"ways out, where the table allows them: {ways}"
 
 
 def _ways_out(plan: Plan) -> Iterator[str]:

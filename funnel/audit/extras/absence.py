@@ -132,14 +132,17 @@ class Everybody:
             raise Broken(population.NAME, what, self.file.predicates, self.file.own)
         return held & self.named()
 
-    def patterns(self, own: Sequence[DrawnBlock], earlier: Sequence[DrawnBlock]) -> list[Pattern] | None:
-        """Everybody by the releases that they are in; None where that is not known of all."""
+    def known(self, own: Sequence[DrawnBlock], earlier: Sequence[DrawnBlock]) -> list[Flags] | None:
+        """Who (m,) is in the release, and in that of each earlier draw; None where that is not known of all."""
         flags = [self.holds(one.who) for one in (own[0], *earlier)]
         known = [one for one in flags if one is not None]
         if len(known) < len(flags):
             return None
         known = [flag & self._asked(own, one) for flag, one in zip(known, (own[0], *earlier), strict=True)]
-        known[0] = known[0] & self.named()
+        return [known[0] & self.named(), *known[1:]]
+
+    def patterns(self, known: Sequence[Flags], earlier: Sequence[DrawnBlock]) -> list[Pattern] | None:
+        """Everybody by the releases that they are in; None where that is not known of all."""
         found = list[Pattern]()
         for kind in sorted({tuple(row) for row in np.column_stack(known).tolist()}):
             rows = np.logical_and.reduce([flag == told for flag, told in zip(known, kind, strict=True)])
@@ -207,18 +210,20 @@ class Everybody:
 
     def _between_people(self, patterns: Sequence[Pattern]) -> Leakage | None:
         """Between any two combinations of s and x that occur."""
-        if (self.codes[:, 1:] == 0).any():
+        codes = self._whole(patterns)
+        if codes is None:
             return None
-        kinds, code = np.unique(self.codes, axis=0, return_inverse=True)
+        kinds, code = np.unique(codes, axis=0, return_inverse=True)
         table = np.zeros((len(kinds), len(patterns)), np.int64)
         for place, one in enumerate(patterns):
-            np.add.at(table[:, place], code.ravel()[one.rows], self.number[one.rows])
+            mine = one.rows[_union(patterns)]
+            np.add.at(table[:, place], code.ravel()[mine], self.number[one.rows])
         return NOTIONS["ldp"].leakage(self._as_it_is(table))
 
     def _to_who_knows(self, patterns: Sequence[Pattern]) -> Leakage | None:
         """To those who know public columns: LIP given every x_J."""
         shape = (len(self.people.secret.values), *(len(one.values) for one in self.people.blocks), len(patterns))
-        if (self.codes[:, 1:] == 0).any() or prod(shape) > MOST_CELLS:
+        if self._whole(patterns) is None or prod(shape) > MOST_CELLS:
             return None
         if self.asked.parameters.knows is not None:
             return None
@@ -227,6 +232,11 @@ class Everybody:
             s, *x = self.codes[one.rows].T
             np.add.at(table[..., place], (s, *(code - 1 for code in x)), self.number[one.rows])
         return NOTIONS["srlip"].leakage(self._of_columns(table))
+
+    def _whole(self, patterns: Sequence[Pattern]) -> IntArray | None:
+        """The codes of all in some patterns; None where some value has no label."""
+        codes = self.codes[_union(patterns)]
+        return None if (codes[:, 1:] == 0).any() else codes
 
     def _of_columns(self, table: IntArray) -> Channel:
         """The same with the blocks' own columns and values, which say what may be known."""
@@ -240,18 +250,24 @@ class Everybody:
 
     def average(self, patterns: Sequence[Pattern], within: Sequence[Channel | None]) -> Leakage:
         """I(S;P) + Σ P(p) I(S;Y|p)."""
-        found, rows = information(self.where(patterns)), int(self.number.sum())
+        found, rows = information(self.where(patterns)), int(self.number[_union(patterns)].sum())
         for one, channel in zip(patterns, within, strict=True):
             if channel is not None:
                 found += Fraction(int(self.number[one.rows].sum()), rows) * information(channel.table)
         return Leakage(f"{float(found):.6f}", lambda bound: found <= bound)
 
-    def apart(self, one: Pattern, channel: Channel) -> Channel:
-        """The channel of a pattern's records, with all others elsewhere."""
-        whole, own = self.where([replace(one, rows=np.ones(len(self.number), bool))]), self.where([one])
+    def apart(self, patterns: Sequence[Pattern], one: Pattern, channel: Channel) -> Channel:
+        """The channel of a pattern's records, with those of the others elsewhere."""
+        whole, own = self.where([replace(one, rows=_union(patterns))]), self.where([one])
         table = np.pad(channel.counts, [(0, 0), *((0, 1) for _ in channel.counts.shape[1:])])
         table.reshape(len(table), -1)[:, -1] = (whole - own)[:, 0]
         return replace(channel, counts=table, blocks=tuple(map(_elsewhere, channel.blocks)))
+
+
+def _union(patterns: Sequence[Pattern]) -> Flags:
+    """The rows (m,) of some patterns together."""
+    rows: Flags = np.logical_or.reduce([one.rows for one in patterns])
+    return rows
 
 
 def _elsewhere(block: Block) -> Block:

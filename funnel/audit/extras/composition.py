@@ -16,7 +16,7 @@ from fractions import Fraction
 
 from funnel.audit.extras.absence import Everybody, Ground, PromiseTerms, entered
 from funnel.audit.extras.base import Release
-from funnel.audit.extras.divided import Divided
+from funnel.audit.extras.divided import agree_divided
 from funnel.audit.extras.identity import by
 from funnel.audit.extras.overlaps import TooLarge
 from funnel.audit.extras.parts import DrawnBlock, archived, once, parts_of, tangled
@@ -116,14 +116,15 @@ def _agree(opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Se
         return
     drawn, before = ({pair for part in parts for pair in part.pairs} for parts in (own, earlier))
     unknown = asked.notion == "ldp-x" and before - drawn
-    patterns = None if people is None or unknown else people.patterns(own, earlier)
-    if people is None or patterns is None:
+    known = None if people is None or unknown else people.known(own, earlier)
+    patterns = None if people is None or known is None else people.patterns(known, earlier)
+    if people is None or known is None or patterns is None:
         agree(NAME, [(f"what is told of {one.policy}, where nobody knows who is absent", None, stated.measured)])
         return
     inside = [
         None if one.ground is None else Composition(one.ground, own, one.earlier, here=one.here) for one in patterns
     ]
-    Divided(people, patterns, inside).agrees(stated)
+    agree_divided(people, known, patterns, inside, stated)
 
 
 def _edited(entries: Sequence[ReleaseEntry]) -> bool:

@@ -1,20 +1,30 @@
-"""What a ledger states of releases that leave people out, held against everybody divided by where they are."""
+"""What a ledger states of releases that leave people out, held against everybody divided by where they are.
+
+Once for who knows no more than the whole source, and once for who knows of somebody that they are in one of the
+releases: the figure is that of the worst reader.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
-from funnel.audit.extras.absence import Everybody, Pattern
+from funnel.audit.extras.absence import Everybody, Flags, Pattern
+from funnel.audit.extras.overlaps import TooLarge
 from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.exact import rational
-from funnel.audit.kernel.notions import INFINITE, NOTIONS, STEP, Leakage, information
+from funnel.audit.kernel.notions import INFINITE, NOTIONS, STEP, Leakage, information, worst
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.journal import NAME, Together
+
+_NEAR = float(STEP / 50)
+_MORE = {"ldp-x", "srlip", "rldp"}
+"""Notions that ask for more than a table of answers says."""
 
 
 class Inside(Protocol):
@@ -28,71 +38,106 @@ class Inside(Protocol):
 
 
 class Divided:
-    """A history of everybody, divided by which releases they are in."""
+    """A history of the people that one reader thinks of (`rows`, (m,)), divided by which releases they are in."""
 
     def __init__(
-        self, people: Everybody, patterns: Sequence[Pattern], inside: Sequence[Inside | None]
+        self, people: Everybody, rows: Flags, patterns: Sequence[Pattern], inside: Sequence[Inside | None]
     ) -> None:
-        self.people, self.patterns, self.inside = people, patterns, inside
+        self.people = people
+        theirs = [(one, told) for one, told in zip(patterns, inside, strict=True) if rows[one.rows].any()]
+        self.patterns, self.inside = [one for one, _ in theirs], [told for _, told in theirs]
 
-    def agrees(self, stated: Together) -> None:
-        """The figure is what the pattern and the answers tell together. Raises Broken, TooLarge, OverflowError."""
-        figure = None if stated.measured is None else rational(stated.measured)
-        if stated.how == "sum":
-            self._sums(stated, figure)
-        elif stated.how == "ceiling" and self.people.asked.notion == "mutual-information":
-            found = information(np.diag(self.people.where(self.patterns).sum(axis=1)))
-            most = Leakage(f"{float(found):.6f}", lambda bound: found <= bound)
-            self._told(stated, most.is_stated_as(figure))
-        else:
-            leakages = list(self._measured())
-            infinite = any(one.is_stated_as(None) for one in leakages)
-            within = figure is not None and all(one.within(figure) for one in leakages)
-            right = infinite if figure is None else within and any(one.is_stated_as(figure) for one in leakages)
-            self._told(stated, right)
+    def within(self, figure: Fraction) -> bool:
+        """Whether they are told no more: exactly, or else as far as bounds show. Raises OverflowError."""
+        try:
+            return all(one.within(figure) for one in self.measured)
+        except TooLarge:
+            return min([self._ends[0], *(float(one.text) for one in self._ceiling)]) - 2 * _NEAR <= figure
 
-    def _told(self, stated: Together, right: bool) -> None:
-        if not right:
-            what = f"composed.measured is not what releases and absence tell together ({stated.how})"
-            raise Broken(NAME, what, "what population.json and the protocols say", stated.measured)
+    def states(self, how: str, figure: Fraction | None) -> bool:
+        """Whether a way of bounding what they are told yields the figure. Raises TooLarge, OverflowError."""
+        if how == "sum":
+            least, most = self._ends
+            if figure is None:
+                return math.isinf(least)
+            return least - _NEAR <= float(figure) <= most + 2 * float(STEP) + _NEAR
+        return any(one.is_stated_as(figure) for one in (self._ceiling if how == "ceiling" else self.measured))
 
-    def _measured(self) -> Iterator[Leakage]:
-        """The channels whose worst is the leakage: that of the release itself, to who knows who is in it, is one."""
-        people = self.people
-        if (alone := self._alone()) is not None:
-            yield alone
+    @cached_property
+    def measured(self) -> list[Leakage]:
+        """The channels whose worst is the leakage. Raises TooLarge, also of what no table says, and OverflowError."""
+        people, notion = self.people, self.people.asked.notion
+        if notion in _MORE:
+            raise TooLarge
         channels = [None if one is None else one.whole() for one in self.inside]
-        if people.asked.notion == "mutual-information":
-            yield people.average(self.patterns, channels)
-            return
-        if (pattern := people.told(self.patterns)) is not None:
-            yield pattern
-        for one, channel in zip(self.patterns, channels, strict=True):
-            if channel is not None:
-                yield NOTIONS[people.asked.notion].leakage(people.apart(one, channel))
+        if notion == "mutual-information":
+            return [people.average(self.patterns, channels)]
+        apart = [
+            NOTIONS[notion].leakage(people.apart(self.patterns, one, channel))
+            for one, channel in zip(self.patterns, channels, strict=True)
+            if channel is not None
+        ]
+        pattern = people.told(self.patterns)
+        return apart if pattern is None else [pattern, *apart]
 
-    def _alone(self) -> Leakage | None:
-        """The release by itself, by the notion asked for, to who knows who is in it; None where its draws read the
-        secret of another promise."""
-        people, opened = self.people, self.people.opened
-        if people.asked.own:
-            return NOTIONS[people.asked.notion].leakage(opened.channel)
-        if any(block.weights.shape[1] > 1 for block in opened.blocks):
-            return None
-        return NOTIONS[people.asked.notion].leakage(people.ground().channel(opened.blocks))
+    @property
+    def _ceiling(self) -> Iterator[Leakage]:
+        """What no release leaks more than, where a notion has that: H(S), or the rise to certainty of the rarest."""
+        records = self.people.where(self.patterns).sum(axis=1)
+        if self.people.asked.notion == "mutual-information":
+            most = information(np.diag(records))
+            yield Leakage(f"{float(most):.6f}", lambda bound: most <= bound)
+        elif self.people.asked.notion in ("pml", "alip"):
+            yield worst(Fraction(int(records.sum()), int(records[records > 0].min())))
 
-    def _sums(self, stated: Together, figure: Fraction | None) -> None:
-        """No less than the tightest bounds that are shown here, and no more than the loosest of them."""
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """What the pattern tells, and the tightest and the loosest bounds of what is told within one, in nats."""
         pattern = self.people.told(self.patterns)
-        ends = [one.ends() for one in self.inside if one is not None]
-        least, most = (max((one[side] for one in ends), default=0.0) for side in (0, 1))
         own = math.inf if pattern is None else about(pattern)
-        if figure is None:
-            self._told(stated, math.isinf(own) or any(math.isinf(one) for one, _ in ends))
-            return
-        near, alone = float(STEP / 50), self._alone()
-        bounded = own + least - near <= float(figure) <= max(own + most, about(alone)) + 2 * float(STEP) + near
-        self._told(stated, bounded and (alone is None or alone.within(figure)))
+        ends = [one.ends() for one in self.inside if one is not None]
+        least, most = (own + max((one[side] for one in ends), default=0.0) for side in (0, 1))
+        return least, most
+
+
+def agree_divided(
+    people: Everybody, known: Sequence[Flags], patterns: Sequence[Pattern], inside: Sequence[Inside | None],
+    stated: Together,
+) -> None:  # fmt: skip
+    """The figure is what the pattern and the answers tell together to the worst of the readers, who know the source
+    (m,), or which of its people are in one of the releases. Raises Broken, TooLarge, OverflowError."""
+    everybody = np.ones(len(people.number), bool)
+    readers = [Divided(people, rows, patterns, inside) for rows in (everybody, *known) if rows.any()]
+    figure, large = None if stated.measured is None else rational(stated.measured), list[TooLarge]()
+    found = any(_can(one.states, stated.how, figure, large) for one in readers)
+    bounded = figure is None or (_no_less(people, figure) and all(one.within(figure) for one in readers))
+    if bounded and large and not found:
+        raise large[0]
+    if not (found and bounded):
+        what = f"composed.measured is not what releases and absence tell together ({stated.how})"
+        raise Broken(NAME, what, "what population.json and the protocols say", stated.measured)
+
+
+def _can(
+    states: Callable[[str, Fraction | None], bool], how: str, figure: Fraction | None, large: list[TooLarge]
+) -> bool:
+    """Whether a reader states it; those for whom it is too large are kept."""
+    try:
+        return states(how, figure)
+    except TooLarge as error:
+        large.append(error)
+        return False
+
+
+def _no_less(people: Everybody, figure: Fraction) -> bool:
+    """Whether the release by itself tells no more to who knows who is in it, by the notion asked for; also where its
+    draws read the secret of another promise, of which nothing is measured here."""
+    opened = people.opened
+    if people.asked.own:
+        return NOTIONS[people.asked.notion].leakage(opened.channel).within(figure)
+    if any(block.weights.shape[1] > 1 for block in opened.blocks):
+        return True
+    return NOTIONS[people.asked.notion].leakage(people.ground().channel(opened.blocks)).within(figure)
 
 
 def about(leakage: Leakage | None) -> float:

@@ -60,6 +60,8 @@ def own(folder: Path) -> Iterator[Row]:
                 said = bench.night(table, present, source=source)
                 yield nats(NAME, f"{measure}: {what}, then", said, bench.real(measure))
         yield _others_absent(Bench(folder / f"{measure}-again", TERMS | notion), table, measure)
+    for measure in ("lip", "ldp"):
+        yield _known_to_be_in(Bench(folder / f"{measure}-in", TERMS), measure)
 
 
 def _others_absent(bench: Bench, table: Table, measure: str) -> Row:
@@ -70,6 +72,22 @@ def _others_absent(bench: Bench, table: Table, measure: str) -> Row:
     said = bench.night({**table, "diagnosis": diagnosis}, present, source=source)
     bench.secrets = [(one,) for one in diagnosis]
     return nats(NAME, f"{measure}: the same rows again, others absent", said, bench.real(measure))
+
+
+def _known_to_be_in(bench: Bench, measure: str) -> Row:
+    """Fresh releases of one ward, where jobs go with what people have, as elsewhere they do not: all together tell more
+    of somebody who is known to be there than of anybody."""
+    ward = {("flu", "a"): 632, ("flu", "b"): 8, ("none", "a"): 128, ("none", "b"): 32}
+    elsewhere = {("flu", "a"): 160, ("flu", "b"): 160, ("none", "a"): 240, ("none", "b"): 240}
+    people = [(*one, place) for place, kinds in (("north", ward), ("south", elsewhere))
+              for one, many in kinds.items() for _ in range(many)]  # fmt: skip
+    table = {"id": list(range(len(people)))} | dict(zip(("diagnosis", "job", "ward"), zip(*people, strict=True),
+                                                        strict=True))  # fmt: skip
+    terms = {"source": SOURCE | {"filter": "ward = 'north'"}, "draws": {"kind": "fresh"},
+             "privacy": {"notion": measure, "epsilon": 0.6}}  # fmt: skip
+    for _ in range(4):
+        said = bench.night(table, [one == "north" for *_, one in people], **terms)
+    return nats(NAME, f"{measure}: fresh releases of who is known to be in them", said, bench.real(measure))
 
 
 def _placed(table: Table, present: list[bool]) -> Iterator[tuple[int, tuple[str, bool]]]:
