@@ -3,8 +3,8 @@
 import gc
 import os
 import sys
-from io import TextIOWrapper
 
+from funnel.cli import streams
 from funnel.cli.signals import heed_termination, interrupted, leave
 
 _THRESHOLD = 100_000
@@ -15,8 +15,7 @@ def begin() -> None:
     """What holds for a process that is a command, before anything is imported."""
     gc.set_threshold(_THRESHOLD)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # nobody else has a say in how a policy is read
-    if isinstance(sys.stdout, TextIOWrapper):  # maybe of an encoding that has not all letters: no command fails for it
-        sys.stdout.reconfigure(errors="backslashreplace")
+    streams.begin()
 
 
 def main() -> None:
@@ -28,7 +27,7 @@ def main() -> None:
             from funnel.version import __version__
 
             print(f"funnel {__version__}")
-            return
+            leave(0)
         from funnel.cli.app import main as run
 
         run()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from collections.abc import Collection, Sequence
 from decimal import Decimal
+from os import PathLike
+from shlex import quote
 
 SIZE = r"[1-9][0-9]*(\.[0-9]+)? ?[KMGT]i?B"
 """How an amount of memory is written, such as 2GB."""
@@ -33,6 +36,12 @@ _SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u
 def bare(name: str) -> str:
     """A column's name as readers of a CSV file may have it: without blanks around it, and carriage returns in it."""
     return name.strip("\ufeff").strip(_SPACES).replace("\r", "")
+
+
+def argument(path: str | PathLike[str]) -> str:
+    """A path as a word of a command, as a shell reads it; none is taken for an option."""
+    told = os.fspath(path)
+    return quote(f"./{told}" if told.startswith("-") else told)
 
 
 def shown(value: object, longest: int = 160) -> str:

@@ -6,7 +6,6 @@ Exit codes (`funnel.errors.EXITS`): 0 done, 1 the policy, data, a claim or a dis
 
 from __future__ import annotations
 
-import os
 import sys
 from functools import cache
 from importlib import import_module
@@ -107,9 +106,6 @@ def main(arguments: list[str] | None = None) -> None:
                 complain("interrupted; nothing was published by halves [interrupted]")
             sys.exit(interrupted())
         raise
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
     except Exception as failed:  # noqa: BLE001  the last line of defence: a bug must not look like a policy's fault
         error = as_error(failed)
         if "--json" in given:

@@ -15,7 +15,7 @@ EPILOG = "Example: funnel audit releases/census/latest --private private/census"
 
 def audit(
     release: Annotated[
-        Path | None, typer.Argument(help="A release, or the folder of all.", show_default=False)
+        Path | None, typer.Argument(help="A release, or the folder of all.", show_default=False, readable=False)
     ] = None,
     private: Private = None,
     public_key: Annotated[

@@ -19,9 +19,11 @@ Exit codes: 0 nothing is weaker; 1 something is weaker or cannot be compared, or
 def diff(
     old: Annotated[
         Path,
-        typer.Argument(help="A policy, a lock, or a release; - reads standard input.", show_default=False),
+        typer.Argument(
+            help="A policy, a lock, or a release; - reads standard input.", show_default=False, readable=False
+        ),
     ],
-    new: Annotated[Path, typer.Argument(help="What it became.", show_default=False)],
+    new: Annotated[Path, typer.Argument(help="What it became.", show_default=False, readable=False)],
     allow: Annotated[
         bool,
         typer.Option("--allow", help="Let changes pass that cannot be compared, such as another filter."),
@@ -29,7 +31,7 @@ def diff(
     private: Annotated[
         Path | None,
         typer.Option(help="The private folder of a release, whose whole policy is compared; that of a policy beside it "
-                     "is found without.", show_default=False),
+                     "is found without.", show_default=False, readable=False),
     ] = None,
     json: Json = False,
 ) -> None:

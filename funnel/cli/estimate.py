@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from funnel.cli.console import show
-from funnel.cli.options import Json
+from funnel.cli.options import Json, Release
 
 EPILOG = 'Example: funnel estimate releases/census/latest --by town,income --where "age >= 37" --mean hours'
 _MANY = "may be given several times"
 
 
 def estimate(
-    release: Annotated[Path, typer.Argument(help="A release folder.", show_default=False)],
+    release: Release,
     by: Annotated[
         list[str] | None, typer.Option(help="Columns whose values make groups: --by town,income.", show_default=False)
     ] = None,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from shlex import quote
 from typing import Annotated
 
 import typer
 
 from funnel.cli.console import say
 from funnel.files import write_new
+from funnel.text import argument
 
 EPILOG = "Examples: funnel init census.parquet --to census.yaml; funnel init export.csv --names id,town,income --trim"
 
@@ -42,5 +42,5 @@ def init(
         print(text, end="")
         return
     write_new(target, text)
-    then = f"funnel check {quote(str(target))}"
+    then = f"funnel check {argument(target)}"
     say(f"wrote {target}: review it and say in `description` what it is for, then run `{then}`")

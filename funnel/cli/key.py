@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from shlex import quote
 from typing import Annotated
 
 import typer
 
 from funnel.cli.console import progress, say, show
 from funnel.cli.options import Json, Memory, PolicyFile, Threads
+from funnel.text import argument
 
 key = typer.Typer(no_args_is_help=True, help="Keys for permanent draws and for signatures.")
 
@@ -32,7 +32,7 @@ def key_new(
         print(api.new_signing_key() if signing else api.new_key())
     elif signing:
         print_ = api.write_signing_key(to)
-        say(f"wrote {to}, public key fingerprint {print_}; `funnel key public {quote(str(to))}` prints the public key")
+        say(f"wrote {to}, public key fingerprint {print_}; `funnel key public {argument(to)}` prints the public key")
     else:
         say(f"wrote {to}, key fingerprint {api.write_key(to)}")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from funnel.errors import ReleaseError
+from funnel.files import replace_file
 
 Told = Mapping[str, Any]
 """What `run --json` says of one policy."""
@@ -53,16 +54,18 @@ def exposition(runs: Sequence[Told]) -> str:
 
 
 def write_metrics(path: Path, runs: Sequence[Told]) -> None:
-    """Put the figures where `path` is: readers find the old ones or the new. Raises ReleaseError.
+    """Put the figures where `path` is, or a link leads: readers find the old ones or the new. Raises ReleaseError.
 
-    A new file is for its owner and group (0640); one that is there keeps its mode, which is somebody's choice.
+    A new file is for its owner and group (0640); one that is there keeps its mode, which is somebody's choice. Into a
+    pipe or a device they are written.
     """
-    aside = path.with_name(f".{path.name}.new")
+    content = exposition(runs).encode("utf-8", "backslashreplace")
     try:
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o640
-        aside.write_text(exposition(runs), encoding="utf-8", errors="backslashreplace")
-        aside.chmod(mode)
-        aside.replace(path)
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+        else:
+            mode = path.stat().st_mode & 0o777 if path.exists() else 0o640
+            replace_file(path.resolve(), content, mode=mode)
     except OSError as error:
         raise ReleaseError(
             "release-write",

@@ -29,13 +29,16 @@ def each(given: list[Path]) -> list[Path]:
     return chosen
 
 
+# Where a path may not be read it is said whose it is, which is no wrong usage: so nothing is `readable` for the shell.
 PolicyFile = Annotated[Path, typer.Argument(help="A policy file (YAML).", show_default=False, readable=False)]
 PolicyFiles = Annotated[list[Path], typer.Argument(help="Policy files (YAML).", show_default=False, readable=False)]
+Release = Annotated[Path, typer.Argument(help="A release folder.", show_default=False, readable=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a program.")]
 Memory = Annotated[
     str, typer.Option(help="Memory that the engine may use before it spills to disk.", callback=_size)
 ]
 Threads = Annotated[int | None, typer.Option(help="Threads of the engine (default: all cores).", min=1)]
 Private = Annotated[
-    Path | None, typer.Option(help="The private folder: evidence, counts, ledger.", show_default=False)
+    Path | None,
+    typer.Option(help="The private folder: evidence, counts, ledger.", show_default=False, readable=False),
 ]

@@ -8,7 +8,8 @@ import typer
 
 from funnel.cli.console import Asked, emit, own_up, show
 from funnel.cli.options import Json, PolicyFiles, each
-from funnel.errors import FunnelError, worst
+from funnel.errors import worst
+from funnel.failed import as_error
 
 EPILOG = """Example: funnel prune policies/*.yaml --keep 30 --dry-run;
 --json prints one line for each when it has ended"""
@@ -33,7 +34,8 @@ def prune(
     for policy in each(policies):
         try:
             found = api.prune(policy, keep, dry_run=dry_run)
-        except FunnelError as error:
+        except Exception as failed:  # noqa: BLE001  each is pruned, whatever became of the others
+            error = as_error(failed)
             if json:
                 emit({"policy": str(policy), "error": error.as_dict(), "code": error.exit_code}, line=True)
             own_up(error, asked)

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from funnel.cli.console import say
-from funnel.cli.options import Private
+from funnel.cli.options import Private, Release
 
 EPILOG = """Examples: funnel report releases/census/latest --private private/census --to full-report;
 funnel report releases/census/latest --to print --pdf"""
 
 
 def report(
-    release: Annotated[Path, typer.Argument(help="A release folder.", show_default=False)],
+    release: Release,
     private: Private = None,
     to: Annotated[
         Path | None, typer.Option(help="Folder for report.html and report.json; default: the release itself.")

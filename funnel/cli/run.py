@@ -22,9 +22,10 @@ Several policies are run one after the other, each whatever became of those befo
 --json prints one line for each when it has ended: funnel run --json --metrics funnel.prom policies/*.yaml
 
 Exit codes: 0 released; 1 the policy, the data or a disk are at fault (also a disk that fills once the release is
-published), or a database does not take what is published; 4 a person must decide (drift, a budget, a promise that the
-release would end, a changed key, other cells); 5 try again (busy, disk full, source or database out of reach, source
-changing). Of several policies the worst: 3 (a bug of funnel), then 1, 4, 5, 0."""
+published, or has no room for the metrics or for what is printed), or a database does not take what is published; 4 a
+person must decide (drift, a budget, a promise that the release would end, a changed key, other cells); 5 try again
+(busy, disk full, source or database out of reach, source changing). Of several policies the worst: 3 (a bug of
+funnel), then 1, 4, 5, 0."""
 
 
 def run(

@@ -9,6 +9,8 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
+from funnel.cli.streams import lost
+
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 """Exit codes after Ctrl-C and after SIGTERM, as shells count them."""
 _IMPORTING = "<frozen importlib._bootstrap>"
@@ -51,15 +53,14 @@ def interrupted() -> int:
 
 
 def leave(code: int) -> NoReturn:
-    """End this process with the code, once all is given back.
+    """End this process with the code, once all is given back; with 1 for 0 where what was printed is lost.
 
     Python's own way out would forget the code where an interrupt came in code made from text, as dataclasses are, would
     wait for threads, and takes every module apart first, which lasts as long as a fifth of a start.
     """
     atexit._run_exitfuncs()
-    try:
-        sys.stdout.flush()
+    why = lost()
+    if why:
+        print(f"not all could be printed: {why}; what was to be done is done, or told above [output]", file=sys.stderr)
         sys.stderr.flush()
-    except OSError:  # whoever read has gone, or the disk is full
-        code = code or 1
-    os._exit(code)
+    os._exit(code or int(why is not None))

@@ -15,7 +15,8 @@ EPILOG = "Example: funnel verify releases/census/latest --key publisher.pub"
 
 def verify(
     release: Annotated[
-        Path, typer.Argument(help="A release, or the folder of all: then the latest.", show_default=False)
+        Path,
+        typer.Argument(help="A release, or the folder of all: then the latest.", show_default=False, readable=False),
     ],
     key: Annotated[
         str,
@@ -26,6 +27,7 @@ def verify(
         typer.Option(
             help="A releases.json kept from before, or from elsewhere: the one beside the release must not be older.",
             show_default=False,
+            readable=False,
         ),
     ] = None,
     json: Json = False,

@@ -34,7 +34,8 @@ Keep it under version control beside the policy. It is written by `funnel lock` 
 It holds no counts but that of all records, and of wide blocks what cells.json tells; two for the same wide block would
 together tell single counts. `inputs` lists [value, weights of the outputs in order], out of 2^bits."""
 _AGAIN = (
-    "Restore it from version control, or make it anew with `funnel lock --force`, which shows what changes."
+    "Restore it from version control, or make it anew with `funnel lock --force`: what changes then nobody is told, "
+    "for it cannot be read."
 )
 
 

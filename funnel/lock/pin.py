@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,7 @@ from funnel.notions import Arranged, Notion
 from funnel.policy import Policy
 from funnel.policy.terms import beside, terms
 from funnel.release.measured import Measured, stated_leakage, stated_utility
-from funnel.text import number, portion
+from funnel.text import argument, number, portion
 from funnel.version import __version__
 
 KEEPING = ("privacy.epsilon", "privacy.lower", "budget")
@@ -112,7 +111,7 @@ def lock_of(policy: Policy) -> Lock:
     if wrong:
         same = lock.noisy is None and {*KEEPING} >= {*changed_terms(policy, lock)}
         stays = same and not unmeasured_bound(policy, lock)
-        again = f"`funnel lock --keep {quote(str(policy.file))}`"
+        again = f"`funnel lock --keep {argument(policy.file)}`"
         keep = f"{again} keeps its protocol, where what it tells is within what the policy says now."
         raise LockError(
             "lock-policy",
@@ -337,7 +336,7 @@ def _exits(policy: Policy, lock: Lock, moved: DriftFile, needed: Mapping[str, fl
 
     Of a bound of nothing no part is left to drift, and no other one may stand in the policy; fresh draws have no key.
     """
-    file, then, now = quote(str(policy.file)), lock.leakage.get(moved.measure), moved.leakage_now
+    file, then, now = argument(policy.file), lock.leakage.get(moved.measure), moved.leakage_now
     found, fixed = [], policy.privacy.exact_zero
     if not fixed and all(map(math.isfinite, needed.values())):
         allowed = " and ".join(f"`{key}: {number(round_up(nats, 4))}`" for key, nats in needed.items())

@@ -6,7 +6,6 @@ import os
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 from funnel.draw.keys import Key, one_time_key
@@ -28,7 +27,7 @@ from funnel.policy import Policy
 from funnel.progress import Report, silent
 from funnel.release.holding import alone
 from funnel.release.keys import load_key, write_key
-from funnel.text import number
+from funnel.text import argument, number
 
 KEEP = (
     "Keep the old key, as closed as before, until the first release under the new one is published and audited: until "
@@ -158,9 +157,10 @@ class Rotation:
                 "No key was made or agreed to. `--to FILE` makes the new one; `--accept` takes the policy's own."
             ]
         scheme, _, name = (self.before.policy.draws.key or "").partition(":")
-        taken = f"`export {name}=$(cat {quote(str(self.written))})`"
-        use = taken if scheme == "env" else "name it as draws.key of the policy"
-        made = [] if self.written is None else [f"wrote      {self.written}: {use}"]
+        use, made = "name it as draws.key of the policy", list[str]()
+        if self.written is not None:
+            use = f"`export {name}=$(cat {argument(self.written)})`" if scheme == "env" else use
+            made = [f"wrote      {self.written}: {use}"]
         return [f"new key    {self.new}", *made, *([KEEP] if self.gives_up else [])]
 
 

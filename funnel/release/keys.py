@@ -10,7 +10,7 @@ from pathlib import Path
 
 from funnel.draw.keys import SIZE, Key
 from funnel.errors import DrawError
-from funnel.files import write_all
+from funnel.files import FULL, write_all, write_error
 from funnel.format.keyline import KeyLine
 
 _LONGEST = 4096
@@ -53,7 +53,10 @@ def write_key(path: Path) -> Key:
 
 
 def write_secret(path: Path, text: str) -> None:
-    """Store one line in a new file that only its owner can read, durably. Raises DrawError (key-write)."""
+    """Store one line in a new file that only its owner can read, durably.
+
+    Raises DrawError (key-write), and ReleaseError where the disk is full.
+    """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
@@ -73,6 +76,8 @@ def write_secret(path: Path, text: str) -> None:
             advice="Name another file, or move this one away.",
         ) from error
     except OSError as error:
+        if error.errno in FULL:
+            raise write_error(error, path) from error
         raise DrawError(
             "key-write",
             f"the key could not be written: {error.strerror}",

@@ -15,7 +15,7 @@ from funnel.measure.functionals import Inverted, Tally, tabulated
 from funnel.release.reading import GROUPS, MOST_TABULATED, WORK, Reading, readings
 from funnel.report import words
 from funnel.report.facts import Facts
-from funnel.text import human
+from funnel.text import argument, human
 
 LARGE = 1_000_000
 """Chances of a protocol above which errors are not worked out here."""
@@ -43,7 +43,7 @@ def _keys(t: Facts) -> Iterator[str]:
 
 def _commands(t: Facts, blocks: Sequence[Reading], rows: IntArray) -> Iterator[str]:
     """Of questions by columns one that is answered: by one column where the first of them are too much together."""
-    folder = shlex.quote(t.m.release)
+    folder = argument(t.m.release)
     yield f"funnel estimate {folder}"
     asked = (t.released[:most] for most in range(SHOWN, 0, -1))
     if (names := next((one for one in asked if _answered(one, blocks, rows)), None)) is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ from funnel.report.evidence import Evidence
 from funnel.report.facts import Facts
 from funnel.report.promise import consequences, scale
 from funnel.report.released import block
-from funnel.text import printable
+from funnel.text import argument, printable
 
 FORMAT = "funnel-report/1"
 
@@ -184,7 +183,7 @@ def limits(t: Facts, notion: Mapping[str, str], mechanism: Mapping[str, str]) ->
 
 def _audit(t: Facts) -> list[dict[str, str]]:
     """Commands, and what each does."""
-    folder = shlex.quote(t.m.release)
+    folder = argument(t.m.release)
     said = words.blocks("audit.txt", t=t)
     commands = {
         "files": f"funnel audit {folder}",

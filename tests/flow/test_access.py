@@ -45,7 +45,7 @@ for path, mode, command, policy in json.loads(sys.stdin.read()):
     os.chmod(path, mode)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            main([command, policy])
+            main([*command.split(), policy])
         except SystemExit as end:
             code = end.code
     os.chmod(path, before & 0o7777)
@@ -88,6 +88,30 @@ def test_wrong_rights_are_named_as_such(told, name):
     assert Path(name).name in said
     assert "backup" not in said
     assert "internal" not in said
+
+
+def test_each_of_several_policies_is_pruned_though_one_has_a_folder_that_may_not_be_entered(tmp_path: Path) -> None:
+    people(tmp_path, MONDAY)
+    policies = list[Path]()
+    for name in ("one", "two"):
+        own = {"name": name, "release": {"to": f"out/{name}", "private": f"kept/{name}"}, "draws": {"kind": "fresh"}}
+        policies.append(write_policy(tmp_path, **SMALL | own).rename(tmp_path / f"{name}.yaml"))
+        for _ in range(2):
+            funnel.run(policies[-1])
+    first = {name: min((tmp_path / "out" / name).glob("*T*Z*")) for name in ("one", "two")}
+    (code, said), = unprivileged([(first["one"], 0o000, f"prune --keep 1 {policies[0]}", policies[1])])
+    assert code == 1
+    assert "[permission]" in said and f"belongs to user {os.geteuid()}" in said
+    assert (first["one"] / "data.parquet").exists() and not (first["two"] / "data.parquet").exists()
+
+
+def test_a_private_folder_that_may_not_be_entered_is_no_wrong_usage(tmp_path: Path) -> None:
+    people(tmp_path, MONDAY)
+    made = funnel.run(write_policy(tmp_path, **SMALL | {"draws": {"kind": "fresh"}})).release
+    private = tmp_path / "private"
+    asked = [(private, 0o000, f"{one} --private {private}", made) for one in ("audit", "report")]
+    for code, said in unprivileged(asked):
+        assert (code, "[permission]" in said, f"belongs to user {os.geteuid()}" in said) == (1, True, True), said
 
 
 def test_a_part_of_a_table_that_cannot_be_listed_is_not_left_out(tmp_path: Path) -> None:

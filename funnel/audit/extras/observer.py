@@ -14,6 +14,7 @@ import numpy as np
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.verdict import Broken
 from funnel.data.convert import protocols_of
+from funnel.data.joint import Joint
 from funnel.measure.observer import CHANCE, Observed, bounds, observed, whole_of
 from funnel.report.observer import records
 
@@ -31,8 +32,9 @@ _WHY = {
 
 def check(opened: Release) -> str:
     """What the private report tells of the whole table follows from the files. Raises Broken."""
+    joint = records(opened.counts)  # first: where the private folder is another one, that is what is wrong
     told = json.loads(opened.read(REPORT))["evidence"]["observer"]
-    found = _found(opened, told["how"])
+    found = _found(opened, joint, told["how"])
     for name, moved in (("rises", found.rises()), ("falls", found.falls()), ("odds", found.odds())):
         nats, stated = float(moved.max()), math.inf if told[name] is None else told[name]
         if not stated >= nats - _NEAR:
@@ -41,9 +43,9 @@ def check(opened: Release) -> str:
     return f"up {rises}, down {falls}, {_WHY[found.how]}"
 
 
-def _found(opened: Release, how: str) -> Observed:
+def _found(opened: Release, joint: Joint, how: str) -> Observed:
     """What is told in such a way; an estimate, which would take longest, is not made."""
-    joint, protocols = records(opened.counts), protocols_of(opened.protocol)
+    protocols = protocols_of(opened.protocol)
     codes, rows = opened.rows[:, :-1], opened.rows[:, -1]
     whole = whole_of(joint, protocols, codes, rows) if how == "bound" else None
     if whole is None:

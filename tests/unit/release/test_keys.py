@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from funnel.draw.keys import Key, one_time_key
-from funnel.errors import DrawError
+from funnel.errors import AGAIN, DrawError, ReleaseError
 from funnel.release.keys import load_key, new_key, write_key
 from tests.support.samples import fixed_key
 
@@ -218,8 +218,9 @@ def test_write_key_leaves_no_half_key_behind(tmp_path: Path, monkeypatch: pytest
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(DrawError, match="No space left"):
+    with pytest.raises(ReleaseError, match="No space left") as caught:
         write_key(tmp_path / "k")
+    assert (caught.value.code, caught.value.exit_code) == ("disk-full", AGAIN)
     assert list(tmp_path.iterdir()) == []
 
 
