@@ -26,7 +26,7 @@ from tests.support.postgres import PASSWORD, Server
 ROWS = 600
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # a worker may come back to this file after another one
 def server(postgres: Server) -> Server:
     postgres.run("CREATE SCHEMA open AUTHORIZATION reader; GRANT USAGE ON SCHEMA open TO stranger")
     return postgres

@@ -34,7 +34,7 @@ GRANT SELECT ON people, adults, slow, terms TO reader;
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # a worker may come back to this file after another one
 def server(postgres: Server) -> Server:
     postgres.run(PEOPLE)
     return postgres

@@ -45,7 +45,7 @@ PUBLIC = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # a worker may come back to this file after another one
 def server(postgres: Server) -> Server:
     postgres.run(ODD)
     return postgres
