@@ -28,7 +28,7 @@ from funnel.policy.model import MOST_STEP
 from funnel.progress import Report, silent
 from funnel.report.curves import Curve, Spot, page, picture
 from funnel.report.svg import shortened
-from funnel.text import number, table
+from funnel.text import number, portion, table
 
 EPSILONS = (0.25, 0.5, 1.0, 1.5, 2.0)
 """Nats, where none are asked for."""
@@ -356,7 +356,7 @@ def _up(bound: float | None) -> float | None:
 
 
 def _share(value: float | None) -> str:
-    return ("–" if value is None else f"{value:.2%}").rjust(7)
+    return ("–" if value is None else portion(value)).rjust(7)
 
 
 def _records(value: float | None) -> str:

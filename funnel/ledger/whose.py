@@ -24,6 +24,7 @@ from funnel.ledger.nights import Night, Table
 from funnel.ledger.people import PeopleKey, kept_people
 from funnel.ledger.records import DrawRecord
 from funnel.policy import Policy
+from funnel.text import portion
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +98,8 @@ def assumed(identity: Identity) -> str:
     if (seen := identity.seen) is None:
         return told
     coarse = "of these with the same values, as drawn for, in the columns of both"
-    same = "" if seen.unchanged is None else f", {seen.unchanged:.2%} {coarse}"
-    return f"{told}; of a sample {seen.people:.2%} were among those read for {seen.since}{same}"
+    same = "" if seen.unchanged is None else f", {portion(seen.unchanged)} {coarse}"
+    return f"{told}; of a sample {portion(seen.people)} were among those read for {seen.since}{same}"
 
 
 def _anew(

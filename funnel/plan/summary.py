@@ -166,7 +166,8 @@ class Summary(Settled):
         """A few lines for a person."""
         measured, notion, named = self.measured, self.policy.privacy, self.policy.release.identify
         bound, figure = measured.normalised_bound, own_figure(measured.own, notion, 4)
-        leaked = "without bound" if figure is None else spelt(figure)
+        leaked, kept = "without bound" if figure is None else spelt(figure), measured.normalised
+        gap = portion(measured.gap or 0.0)  # whose ceiling is not rounded
         folder = os.path.relpath(self.release) if self.release else None
         lines = [
             f"released   {folder or 'nothing (dry run)'}",
@@ -174,9 +175,9 @@ class Summary(Settled):
             f"leakage    {leaked} of {number(notion.epsilon)} nats allowed "
             f"({notion.notion}, {'certified' if notion.certified else 'measured exactly'}"
             f"{over_counts(self.estimated is not None)})",
-            f"kept       {portion(measured.normalised)} of the information in the "
+            f"kept       {portion(kept)} of the information in the "
             f"{'cells and other public columns' if self.counted.cells else 'public columns'}"
-            + ("" if bound is None else f"; proven ceiling {round_up(bound):.2%}, gap {measured.gap:.2%}"),
+            + ("" if bound is None else f"; proven ceiling {portion(round_up(bound))}, gap {gap}"),
         ]
         if measured.entropy:
             own, nobody = measured.faithful.unchanged, measured.nobody.unchanged
