@@ -5,7 +5,7 @@ import os
 import sys
 
 from funnel.cli import streams
-from funnel.cli.signals import heed_termination, interrupted, leave
+from funnel.cli.signals import INTERRUPTION, heed_termination, interrupted, leave, tell
 
 _THRESHOLD = 100_000
 """Objects made and not let go before cycles are looked for; at Python's own 700 that is a tenth of a start."""
@@ -32,7 +32,7 @@ def main() -> None:
 
         run()
     except KeyboardInterrupt:
-        print("interrupted; nothing was published by halves [interrupted]", file=sys.stderr)
+        tell("interrupted", INTERRUPTION, sys.argv)
         leave(interrupted())
     except SystemExit as end:
         if end.code is None or isinstance(end.code, int):

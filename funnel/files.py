@@ -8,13 +8,14 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from funnel.errors import ReleaseError
 from funnel.failed import GONE, REACH
 
 _RIGHT = "Give this user the right to write here, or name another folder {place}."
+_FILE = "A part of this path is a file: name another folder {place}."
 _ADVICE = {
     errno.ENOSPC: "Free space on this disk, then run again.",
     errno.EDQUOT: "Your quota on this disk is used up: free space, then run again.",
@@ -22,7 +23,8 @@ _ADVICE = {
     errno.EROFS: "This disk is mounted read-only: name another folder {place}.",
     errno.EACCES: _RIGHT,
     errno.EPERM: _RIGHT,
-    errno.ENOTDIR: "A part of this path is a file: name another folder {place}.",
+    errno.ENOTDIR: _FILE,
+    errno.EEXIST: _FILE,
     errno.ENAMETOOLONG: "Name a shorter folder {place}.",
 }
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -89,11 +91,19 @@ def make_open(folder: Path) -> None:
     folder.chmod(0o755)
 
 
-def replace_file(path: Path, content: bytes, *, aside: Path | None = None, mode: int = 0o600) -> None:
-    """Put a file where `path` is, durably: readers find the old content or the new. It is written `aside` first."""
+def replace_file(
+    path: Path, content: bytes, *, aside: Path | None = None, mode: int = 0o600, owner: tuple[int, int] | None = None
+) -> None:
+    """Put a file where `path` is, durably: readers find the old content or the new. It is written `aside` first.
+
+    It gets an `owner`, user and group, as far as this user may give it away.
+    """
     aside = aside or path.with_name(f".{path.name}.new")
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
+        if owner is not None:
+            with suppress(PermissionError):
+                os.fchown(descriptor, *owner)
         os.fchmod(descriptor, mode)
         write_all(descriptor, content)
         os.fsync(descriptor)

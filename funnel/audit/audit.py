@@ -38,7 +38,7 @@ from funnel.audit.extras import (
     uncertainty,
 )
 from funnel.audit.extras.base import Recount, Release
-from funnel.audit.folder import release_folder
+from funnel.audit.folder import check_enterable, release_folder
 from funnel.audit.kernel import check as kernel
 from funnel.audit.kernel.verdict import (
     CHANCE,
@@ -188,6 +188,8 @@ def audit_release(
             where=str(private),
             advice="Give the policy's `release.private` folder, or the release's folder inside it.",
         )
+    for place in () if private is None else (private, private / folder.name):
+        check_enterable(place)
     opened = Release(folder, private, staged=staged, public_key=key, recount=recount, asked=release, each=each)
     found = tuple(kernel.findings(opened))
     return AuditReport(folder, found, tuple(finding(one, opened) for one in EXTRAS), kernel.unbounded(opened))

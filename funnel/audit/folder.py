@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from funnel.errors import ReleaseError
+from funnel.failed import as_error
 from funnel.format import attestation, cells, manifest, protocol, released
 from funnel.format.pruned import STAYS
 
@@ -19,7 +20,7 @@ def release_folder(given: Path) -> Path:
     """The folder of one release: `given` itself, or what its `latest` points at.
 
     Raises ReleaseError: `release-unreadable` when there is nothing there that could be a release, `release-pruned`
-    when there is no more than what stays of one.
+    when there is no more than what stays of one; AccessError where this user may not enter it.
     """
     for folder in (given, given / "latest"):
         if holds_files(folder):
@@ -51,5 +52,23 @@ def check_whole(folder: Path) -> None:
 
 
 def holds_files(folder: Path) -> bool:
-    """Whether some file of a release lies in a folder."""
-    return any(os.path.lexists(folder / name) for name in KNOWN)
+    """Whether some file of a release lies in a folder. Raises AccessError where this user may not enter it."""
+    for name in KNOWN:
+        try:
+            os.lstat(folder / name)
+        except PermissionError as error:
+            raise as_error(error) from error
+        except OSError:
+            continue
+        return True
+    return False
+
+
+def check_enterable(folder: Path) -> None:
+    """This user may list a folder, where it is there. Raises AccessError."""
+    try:
+        os.scandir(folder).close()
+    except PermissionError as error:
+        raise as_error(error) from error
+    except OSError:
+        return

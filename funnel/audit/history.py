@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from funnel.audit.audit import AuditReport, audit_release
-from funnel.audit.folder import holds_files, lost
+from funnel.audit.folder import check_enterable, holds_files, lost
 from funnel.audit.kernel.check import ITEM, NOBODY, UNKNOWABLE
 from funnel.audit.kernel.claims import SEEN
 from funnel.audit.kernel.opened import content, ledger, parsed
@@ -135,7 +135,7 @@ def _is_release(path: Path) -> bool:
         return False
     target = path.parent / path.readlink() if path.is_symlink() else path
     beside = re.fullmatch(RELEASE_ID, target.name) and target.parent.resolve() == path.parent.resolve()
-    return not beside and holds_files(path)
+    return not beside and os.access(path, os.X_OK) and holds_files(path)
 
 
 def audit_history(
@@ -152,6 +152,7 @@ def audit_history(
     if not private.is_dir():
         what, advice = "the folder of private evidence does not exist", "Give the policy's `release.private` folder."
         raise ReleaseError("release-unreadable", what, where=str(private), advice=advice)
+    check_enterable(private)
     made, reports = _releases(folder), []
     for done, name in enumerate(made):
         progress("audit releases", done, len(made))

@@ -9,14 +9,14 @@ from __future__ import annotations
 import sys
 from functools import cache
 from importlib import import_module
-from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from funnel.cli.console import KEY, VALUES, Asked, complain, emit, own_up, say
-from funnel.cli.signals import INTERRUPTED, interrupted
+from funnel.cli.log import Log, write_event
+from funnel.cli.signals import INTERRUPTED, INTERRUPTION, asks_events, interrupted, tell
 from funnel.failed import as_error
 
 if TYPE_CHECKING:
@@ -102,13 +102,16 @@ def main(arguments: list[str] | None = None) -> None:
         app([word for word in given if word not in ("--traceback", VALUES)], obj=asked)
     except SystemExit as end:
         if end.code == INTERRUPTED:  # typer says so after every KeyboardInterrupt
-            if "--log=json" not in given and ("--log", "json") not in pairwise(given):  # there an event says so
-                complain("interrupted; nothing was published by halves [interrupted]")
+            if not (Log.interrupted and asks_events(given)):
+                tell("interrupted", INTERRUPTION, given)
             sys.exit(interrupted())
         raise
     except Exception as failed:  # noqa: BLE001  the last line of defence: a bug must not look like a policy's fault
         error = as_error(failed)
         if "--json" in given:
-            emit({"error": error.as_dict(), "code": error.exit_code})
-        own_up(error, asked)
+            emit({"error": error.as_dict(), "code": error.exit_code}, line=True)
+        if asks_events(given) and not asked.traceback:
+            write_event("failed", code=error.exit_code, error=error.as_dict())
+        else:
+            own_up(error, asked)
         sys.exit(error.exit_code)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from funnel.cli.console import emit
 
@@ -15,8 +15,17 @@ if TYPE_CHECKING:
     from funnel.progress import Report
 
 
+def write_event(event: str, **told: Any) -> None:
+    """One line on standard error."""
+    time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    emit({"time": time, "event": event, **told}, line=True, error=True)
+
+
 class Log:
     """The events of one policy's run: each stage begun and ended with its seconds, then warnings, then the outcome."""
+
+    interrupted: ClassVar = False
+    """Whether a run was, and its events say so."""
 
     def __init__(self, policy: str) -> None:
         self._policy = policy
@@ -31,6 +40,7 @@ class Log:
         except KeyboardInterrupt:
             self._end()
             self._write("interrupted")
+            Log.interrupted = True
             raise
         finally:
             self._end()
@@ -55,5 +65,4 @@ class Log:
             self._stage = None
 
     def _write(self, event: str, **told: Any) -> None:
-        time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        emit({"time": time, "event": event, "policy": self._policy, **told}, line=True, error=True)
+        write_event(event, policy=self._policy, **told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from math import inf
@@ -56,7 +57,8 @@ def exposition(runs: Sequence[Told]) -> str:
 def write_metrics(path: Path, runs: Sequence[Told]) -> None:
     """Put the figures where `path` is, or a link leads: readers find the old ones or the new. Raises ReleaseError.
 
-    A new file is for its owner and group (0640); one that is there keeps its mode, which is somebody's choice. Into a
+    A new file is for its owner and group (0640); one that is there keeps its mode, which is somebody's choice, and
+    as far as this user may its owner and group. Into a
     pipe or a device they are written.
     """
     content = exposition(runs).encode("utf-8", "backslashreplace")
@@ -64,8 +66,10 @@ def write_metrics(path: Path, runs: Sequence[Told]) -> None:
         if path.exists() and not path.is_file():
             path.write_bytes(content)
         else:
-            mode = path.stat().st_mode & 0o777 if path.exists() else 0o640
-            replace_file(path.resolve(), content, mode=mode)
+            there = path.stat() if path.exists() else None
+            mode = 0o640 if there is None else there.st_mode & 0o777
+            owner = None if there is None else (there.st_uid, there.st_gid)
+            replace_file(Path(os.path.realpath(path)), content, mode=mode, owner=owner)
     except OSError as error:
         raise ReleaseError(
             "release-write",

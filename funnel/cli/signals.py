@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import signal
 import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
 from types import FrameType
 from typing import NoReturn
 
@@ -13,7 +17,10 @@ from funnel.cli.streams import lost
 
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 """Exit codes after Ctrl-C and after SIGTERM, as shells count them."""
+INTERRUPTION = "interrupted; nothing was published by halves [interrupted]"
+"""What is said of either."""
 _IMPORTING = "<frozen importlib._bootstrap>"
+_MODELS = f"{os.sep}pydantic{os.sep}"
 _AGAIN = 0.05
 """Seconds until a signal that came during an import is looked at again."""
 _came: list[int] = []
@@ -23,7 +30,8 @@ def heed_termination() -> None:
     """From now on SIGTERM interrupts as Ctrl-C does: what a run holds is given back, and what it left aside removed.
 
     Either waits for an import to end: compiled code in the midst of one has nobody to hand an exception to, and the
-    process would abort. Who started it to ignore Ctrl-C still does.
+    process would abort. So it waits for a policy to be read, for the code that does it takes an exception for a
+    mistake in the policy. Who started it to ignore Ctrl-C still does.
     """
     signal.signal(signal.SIGTERM, _interrupt)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -41,10 +49,23 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def _importing(frame: FrameType | None) -> bool:
     while frame is not None:
-        if frame.f_code.co_filename == _IMPORTING:
+        if frame.f_code.co_filename == _IMPORTING or _MODELS in frame.f_code.co_filename:
             return True
         frame = frame.f_back
     return False
+
+
+def asks_events(given: Sequence[str]) -> bool:
+    """Whether `--log json` stands among arguments: then standard error has one object a line, and nothing else."""
+    return "--log=json" in given or ("--log", "json") in pairwise(given)
+
+
+def tell(event: str, message: str, given: Sequence[str]) -> None:
+    """A line on standard error, or the event that it is where these arguments ask for events."""
+    if asks_events(given):
+        time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        message = json.dumps({"time": time, "event": event, "message": message})
+    print(message, file=sys.stderr)
 
 
 def interrupted() -> int:
@@ -61,6 +82,7 @@ def leave(code: int) -> NoReturn:
     atexit._run_exitfuncs()
     why = lost()
     if why:
-        print(f"not all could be printed: {why}; what was to be done is done, or told above [output]", file=sys.stderr)
+        done = "what was to be done is done, or told above [output]"
+        tell("output-lost", f"not all could be printed: {why}; {done}", sys.argv)
         sys.stderr.flush()
     os._exit(code or int(why is not None))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import sys
 from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import TYPE_CHECKING
@@ -24,7 +25,9 @@ class _Lasting(FileIO):
 
     def write(self, content: Buffer, /) -> int:
         try:
-            return super().write(content)
+            while (written := super().write(content)) is None:  # it does not wait by itself
+                select.select([], [self], [])
+            return written
         except OSError as error:
             _lost.append(error)
             return memoryview(content).nbytes

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from typing import Any, TypeVar
 
 from funnel import report
 from funnel.audit.folder import check_whole
 from funnel.errors import ReleaseError
-from funnel.files import replace_file, writing
+from funnel.files import make_open, replace_file, writing
 from funnel.format import canonical, counts, manifest, reported
 from funnel.format.reported import Evidence, Published
 
@@ -26,12 +27,14 @@ def rebuild(release: Path, private: Path | None, to: Path | None, *, pdf: bool =
     shown = _read(Published, release)
     files = report_files(_content(shown, private))
     folder = release if to is None else to
-    if folder.resolve().is_relative_to(release.resolve().parent):
+    if Path(os.path.realpath(folder)).is_relative_to(release.resolve().parent):
         _check_same(release, shown.manifest, files, private, pdf=pdf)
     if pdf:
         files["report.pdf"] = printed(files["report.html"].decode())
     with writing(folder, "with `--to`"):
-        folder.mkdir(parents=True, exist_ok=True)
+        if not folder.is_dir():
+            make_open(folder.parent)
+            folder.mkdir(mode=0o755 if private is None else 0o700, exist_ok=True)
         for path, content in ((folder / name, content) for name, content in files.items()):
             if not (path.is_file() and path.read_bytes() == content):
                 replace_file(path, content, mode=0o644 if private is None else 0o600)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -48,7 +49,7 @@ def recounting(table: Path | str) -> Callable[[Release], Recounted]:
 
     def recount(opened: Release) -> Recounted:
         policy = policy_of(opened)
-        there = str(table) if "://" in str(table) else str(Path(table).resolve())
+        there = str(table) if "://" in str(table) else os.path.realpath(table)
         source = policy.source.model_copy(update={"table": there})
         policy = policy.model_copy(update={"source": source})
         locked = opened.manifest.locked

@@ -262,7 +262,7 @@ def _check_place(policy: Policy, to: Path) -> None:
     """Refuse before the work what would be refused after it, and a key among what is published. Raises DrawError."""
     if os.path.lexists(to):
         write_key(to)
-    if to.resolve().is_relative_to(policy.to.resolve()):
+    if Path(os.path.realpath(to)).is_relative_to(os.path.realpath(policy.to)):
         raise DrawError(
             "key-write",
             "the key would lie in the published folder",

@@ -159,7 +159,8 @@ class Attribute(Section):
     trim: bool = Field(False, description="Leave out blanks around texts; a text of nothing else is missing")
     unseen: Literal["error", "other", "drop"] = Field(
         "error",
-        description="Under a lock, values that it does not know: an error, the value `other`, or rows dropped",
+        description="Under a lock, values that it does not know: an error, the value `other`, or rows dropped; not "
+        "asked where `top` or `rare` has a place for every value",
     )
 
     @model_validator(mode="before")

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 from funnel.errors import ReleaseError
-from funnel.files import write_all, writing
+from funnel.files import make_open, write_all, writing
 
 _SPOILT = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EINVAL, errno.ESPIPE)
 """What opening or signing a lock fails with where it is a link, a folder, a socket or a pipe."""
@@ -103,8 +103,11 @@ def _unusable(path: Path, error: OSError) -> ReleaseError:
 
 
 def _make_private(folder: Path) -> None:
-    """Make a folder for its owner only; one that exists keeps its mode, since all that goes in is closed."""
+    """Make a folder for its owner only; one that exists keeps its mode, since all that goes in is closed.
+
+    Those above it may be above the published one, too: others may enter them, and write into none, whatever the umask.
+    """
     if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        make_open(folder.parent)
         # Another run may be as far at the same moment; who is first is for the lock to say.
         folder.mkdir(mode=0o700, exist_ok=True)

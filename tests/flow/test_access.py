@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import funnel
+from funnel.cli.metrics import write_metrics
 from funnel.errors import AGAIN, LedgerError
 from funnel.failed import as_error
 from funnel.files import write_error
@@ -105,13 +106,43 @@ def test_each_of_several_policies_is_pruned_though_one_has_a_folder_that_may_not
     assert (first["one"] / "data.parquet").exists() and not (first["two"] / "data.parquet").exists()
 
 
-def test_a_private_folder_that_may_not_be_entered_is_no_wrong_usage(tmp_path: Path) -> None:
+def test_a_folder_that_may_not_be_entered_is_neither_wrong_usage_nor_nothing(tmp_path: Path) -> None:
     people(tmp_path, MONDAY)
     made = funnel.run(write_policy(tmp_path, **SMALL | {"draws": {"kind": "fresh"}})).release
     private = tmp_path / "private"
     asked = [(private, 0o000, f"{one} --private {private}", made) for one in ("audit", "report")]
+    evidence = private / Path(made).name
+    asked += [(evidence, 0o000, f"audit --private {private}", one) for one in (made, Path(made).parent)]
+    asked += [(made, 0o000, one, made) for one in ("audit", "estimate", "report", "verify --key funnel-public-1:AA==")]
     for code, said in unprivileged(asked):
         assert (code, "[permission]" in said, f"belongs to user {os.geteuid()}" in said) == (1, True, True), said
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_nobody_else_may_write_into_folders_that_are_made_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    """Who may write above the private folder could put another one in its place."""
+    people(tmp_path, MONDAY)
+    own = {"release": {"to": "out/deep/one", "private": "kept/deep/one"}, "draws": {"kind": "fresh"}}
+    path = write_policy(tmp_path, **SMALL | own)
+    before = os.umask(umask)
+    try:
+        release = Path(funnel.run(path).release)
+        funnel.rebuild_report(release, tmp_path / "kept/deep/one", tmp_path / "full/deep")
+    finally:
+        os.umask(before)
+    modes = {name: (tmp_path / name).stat().st_mode & 0o777 for name in
+             ("kept", "kept/deep", "kept/deep/one", "out", "out/deep/one", "full", "full/deep")}  # fmt: skip
+    assert modes == dict.fromkeys(modes, 0o755) | {"kept/deep/one": 0o700, "full/deep": 0o700}
+
+
+def test_metrics_keep_owner_group_and_mode(tmp_path: Path) -> None:
+    write_metrics(target := tmp_path / "funnel.prom", [])
+    assert target.stat().st_mode & 0o777 == 0o640
+    group = 1234 if os.geteuid() == 0 else max(os.getgroups())
+    os.chown(target, -1, group)
+    target.chmod(0o644)
+    write_metrics(target, [])
+    assert (target.stat().st_gid, target.stat().st_mode & 0o777) == (group, 0o644)
 
 
 def test_a_part_of_a_table_that_cannot_be_listed_is_not_left_out(tmp_path: Path) -> None:

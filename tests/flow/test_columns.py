@@ -96,6 +96,21 @@ def test_the_full_report_says_what_was_made_of_columns_and_the_published_one_doe
     assert f"those beyond {ends} put" in command("estimate", release, "--mean", "income").out
 
 
+def test_what_was_rare_or_frequent_when_the_protocol_was_fixed_is_not_said_of_tonight(command, tmp_path):
+    public = [{"name": "income", "rare": "bin"}, {"name": "town", "top": 2}]
+    path = policy(tmp_path, public=public)
+    assert command("lock", path).code == 0
+    many = PEOPLE.format(rows=1200).replace("i % 100 < 3 THEN i", "i % 100 < 40 THEN 77").replace("'Lima'", "'Perth'")
+    duckdb.sql(f"COPY ({many}) TO '{tmp_path}/people.parquet'")
+    release = Path(command("run", "--locked", path, "--json").json["release"])
+    private = html.unescape((tmp_path / "private" / release.name / "report.html").read_text())
+    assert "Income: values that were rare then are the nearest that stood for enough records." in private
+    assert "Town: all but the 2 most frequent values when the protocol was fixed are “other”." in private
+    incomes, towns = (duckdb.sql(f"SELECT DISTINCT {one} FROM '{release}/data.parquet'").fetchall()
+                      for one in ("income", "town"))  # fmt: skip
+    assert (77,) not in incomes and ("Perth",) not in towns
+
+
 @pytest.mark.long
 def test_the_files_of_groups_are_kept_so_that_the_policy_can_be_read_again(command, tmp_path):
     release = command("run", policy(tmp_path), "--json").json["release"]

@@ -242,6 +242,40 @@ def test_what_people_had_who_were_absent_is_taken_for_granted(clinic: Path) -> N
     assert everything_holds(clinic, again.release)["ledger-identity"] == "passed"
 
 
+def test_many_releases_of_some_are_measured_again_and_one_that_says_less_is_found(clinic: Path) -> None:
+    """Their weights together are longer than a machine's integers."""
+    kinds = {("flu", "a", "east"): 630, ("flu", "b", "east"): 70, ("none", "a", "east"): 60,
+             ("none", "b", "east"): 540, ("flu", "a", "west"): 300, ("none", "b", "west"): 400}  # fmt: skip
+    rows = [kind for kind, many in kinds.items() for _ in range(many)]
+    diagnosis, job, ward = map(list, zip(*rows, strict=True))
+    table = {"id": list(range(len(rows))), "diagnosis": diagnosis, "job": job, "ward": ward}
+    pq.write_table(pa.table(table), clinic / "people.parquet")
+    for night in range(5):
+        made = run(clinic, **LIP, draws={"kind": "fresh"}, source__filter="ward = 'east'")
+        assert everything_holds(clinic, made.release)["ledger-composed"] == "passed", night
+    lines = lines_of(clinic / "private")
+    last, before = (one["entry"]["promises"][0]["together"] for one in (lines[-1], lines[-2]))
+    assert before["figure"] < last["figure"]
+    last.update(figure=before["figure"], measured=before["measured"])
+    rechain(clinic / "private", lines)
+    assert "ledger-composed" in failures(audit(clinic, made.release))
+
+
+def test_a_sum_that_says_more_than_its_parts_is_found(clinic: Path) -> None:
+    """Looser bounds than the one that is stated are known of each part."""
+    made = run(clinic, source__filter="ward = 'east'", privacy={"notion": "srlip", "epsilon": 0.5}, mechanism="optimal")
+    assert everything_holds(clinic, made.release)["ledger-composed"] == "passed"
+    for times in (0.99, 1.01, 1.2):
+        lines = lines_of(clinic / "private")
+        told = lines[-1]["entry"]["promises"][0]["together"]
+        assert told["how"] == "sum"
+        told.update({name: round(told[name] * times, 4) for name in ("figure", "measured")})
+        rechain(clinic / "private", lines)
+        assert "ledger-composed" in failures(audit(clinic, made.release))
+        told.update(dict.fromkeys(("figure", "measured"), made.composed.together.figure))
+        rechain(clinic / "private", lines)
+
+
 def test_without_identifiers_a_row_may_be_dropped_as_well(clinic: Path) -> None:
     source = {"table": "people.parquet", "missing": "drop"}
     made = run(clinic, **LIP, source=source, draws={"kind": "fresh"})

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -74,6 +77,39 @@ def test_a_full_disk_is_no_bug(policies, arguments) -> None:
     assert "Traceback" not in done.stderr and "[internal]" not in done.stderr
 
 
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_who_reads_slowly_from_a_pipe_that_does_not_wait_reads_all(tmp_path: Path, policies, stream: str) -> None:
+    """A full pipe of that kind says so at once, which is no end of it."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+    other = {"stdout": "stderr", "stderr": "stdout"}[stream]
+    command = [*FUNNEL, "run", "--json", "--log", "json", *policies]
+    process = subprocess.Popen(command, **{stream: write, other: subprocess.DEVNULL})
+    os.close(write)
+    time.sleep(3)  # it is full by now
+    told = b""
+    while part := os.read(read, 512):
+        told += part
+        time.sleep(0.001)
+    os.close(read)
+    assert process.wait() == 0
+    lines = [json.loads(line) for line in told.decode().splitlines()]
+    assert [one["policy"] for one in lines if "code" in one] == policies
+    assert published(tmp_path) == {"one", "two"}
+
+
+def test_events_stay_events_to_the_end(tmp_path: Path, policies) -> None:
+    """What went wrong after the runs, too, and what was lost."""
+    for command in ("", ">/dev/full"):
+        done = shell(f'"$@" {command}', "run", "--json", "--log", "json", "--metrics", str(tmp_path), policies[0])
+        events = [json.loads(line)["event"] for line in done.stderr.splitlines()]
+        assert events[-1 if not command else -2] == "failed"
+        assert not command or events[-1] == "output-lost"
+        assert done.returncode == 1
+        assert command or [sorted(json.loads(line))[:1] for line in done.stdout.splitlines()][-1] == ["code"]
+
+
 def test_metrics_replace_neither_links_nor_devices(tmp_path: Path, policies) -> None:
     target, link = tmp_path / "real.prom", tmp_path / "funnel.prom"
     target.touch()
@@ -85,5 +121,8 @@ def test_metrics_replace_neither_links_nor_devices(tmp_path: Path, policies) -> 
         assert done.returncode == (1 if path == tmp_path else 0), done.stderr
         if reader is not None:
             assert "funnel_run_code{" in reader.communicate(timeout=60)[0]
+    (tmp_path / "loop").symlink_to("loop")
+    looped = shell('"$@"', "run", "--dry-run", "--metrics", str(tmp_path / "loop"), policies[0])
+    assert looped.returncode == 0, looped.stderr
     assert link.is_symlink() and "funnel_run_code{" in target.read_text()
     assert pipe.is_fifo() and not list(tmp_path.parent.glob(".*.new"))

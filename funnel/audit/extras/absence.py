@@ -272,7 +272,9 @@ def _union(patterns: Sequence[Pattern]) -> Flags:
 
 def _elsewhere(block: Block) -> Block:
     """A protocol with one more value, which is released as it is."""
-    weights = np.pad(block.weights, ((0, 1), (0, 0), (0, 1)))
+    outputs, secrets, inputs = block.weights.shape
+    weights = np.zeros((outputs + 1, secrets, inputs + 1), block.weights.dtype)  # of Python's integers, where large
+    weights[:-1, :, :-1] = block.weights
     weights[-1, :, -1] = 1 << block.bits
     return replace(block, inputs=(*block.inputs, ELSEWHERE * len(block.columns)), weights=weights)
 

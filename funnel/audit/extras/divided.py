@@ -18,7 +18,7 @@ from funnel.audit.extras.absence import Everybody, Flags, Pattern
 from funnel.audit.extras.overlaps import TooLarge
 from funnel.audit.kernel.channel import Channel
 from funnel.audit.kernel.exact import rational
-from funnel.audit.kernel.notions import INFINITE, NOTIONS, STEP, Leakage, information, worst
+from funnel.audit.kernel.notions import INFINITE, NOTIONS, STEP, Leakage, information
 from funnel.audit.kernel.verdict import Broken
 from funnel.format.journal import NAME, Together
 
@@ -34,7 +34,7 @@ class Inside(Protocol):
         """All of them as one channel. Raises TooLarge."""
 
     def ends(self) -> tuple[float, float]:
-        """The least and the most that finite bounds say, in nats."""
+        """The least and the most that finite bounds say, in nats; where all bounds are known the least counts alone."""
 
 
 class Divided:
@@ -48,10 +48,10 @@ class Divided:
         self.patterns, self.inside = [one for one, _ in theirs], [told for _, told in theirs]
 
     def within(self, figure: Fraction) -> bool:
-        """Whether they are told no more: exactly, or else as far as bounds show. Raises OverflowError."""
+        """Whether they are told no more: exactly, or else as far as bounds show."""
         try:
             return all(one.within(figure) for one in self.measured)
-        except TooLarge:
+        except (TooLarge, OverflowError):
             return min([self._ends[0], *(float(one.text) for one in self._ceiling)]) - 2 * _NEAR <= figure
 
     def states(self, how: str, figure: Fraction | None) -> bool:
@@ -82,13 +82,10 @@ class Divided:
 
     @property
     def _ceiling(self) -> Iterator[Leakage]:
-        """What no release leaks more than, where a notion has that: H(S), or the rise to certainty of the rarest."""
-        records = self.people.where(self.patterns).sum(axis=1)
+        """What no release tells more than, on average: H(S)."""
         if self.people.asked.notion == "mutual-information":
-            most = information(np.diag(records))
+            most = information(np.diag(self.people.where(self.patterns).sum(axis=1)))
             yield Leakage(f"{float(most):.6f}", lambda bound: most <= bound)
-        elif self.people.asked.notion in ("pml", "alip"):
-            yield worst(Fraction(int(records.sum()), int(records[records > 0].min())))
 
     @cached_property
     def _ends(self) -> tuple[float, float]:
@@ -108,7 +105,7 @@ def agree_divided(
     (m,), or which of its people are in one of the releases. Raises Broken, TooLarge, OverflowError."""
     everybody = np.ones(len(people.number), bool)
     readers = [Divided(people, rows, patterns, inside) for rows in (everybody, *known) if rows.any()]
-    figure, large = None if stated.measured is None else rational(stated.measured), list[TooLarge]()
+    figure, large = None if stated.measured is None else rational(stated.measured), list[Exception]()
     found = any(_can(one.states, stated.how, figure, large) for one in readers)
     bounded = figure is None or (_no_less(people, figure) and all(one.within(figure) for one in readers))
     if bounded and large and not found:
@@ -119,12 +116,12 @@ def agree_divided(
 
 
 def _can(
-    states: Callable[[str, Fraction | None], bool], how: str, figure: Fraction | None, large: list[TooLarge]
+    states: Callable[[str, Fraction | None], bool], how: str, figure: Fraction | None, large: list[Exception]
 ) -> bool:
     """Whether a reader states it; those for whom it is too large are kept."""
     try:
         return states(how, figure)
-    except TooLarge as error:
+    except (TooLarge, OverflowError) as error:
         large.append(error)
         return False
 

@@ -235,18 +235,19 @@ class Composition:
         return self.ground.channel(self.blocks)
 
     def ends(self) -> tuple[float, float]:
-        """The least and the most that its ways bound the leakage by, of those that are finite (nats)."""
-        found = [about(leakage) + float(more) for leakage, more in self._every() if more is not None]
-        finite = [one for one in found if math.isfinite(one)]
-        return min(finite, default=math.inf), max(finite, default=math.inf)
+        """The least and the most that its ways bound the leakage by, of those that are finite (nats).
 
-    def _every(self) -> Iterator[tuple[Leakage | None, Fraction | None]]:
-        """All that its ways yield; where one is too large, another may do."""
+        Where one is too large here, another may do; else the least is what the ledger has.
+        """
+        found, every = list[float](), True
         for how in ("exact", "ceiling", "sum"):
             try:
-                yield from list(self._bounds(how))
+                found += [about(one) + float(more) for one, more in self._bounds(how) if more is not None]
             except (TooLarge, OverflowError):
-                continue
+                every = False
+        finite = [one for one in found if math.isfinite(one)]
+        least = min(finite, default=math.inf)
+        return least, least if every else max(finite, default=math.inf)
 
 
 def _silent(axis: int, one: Alphabet) -> Block:

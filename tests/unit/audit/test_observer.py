@@ -17,6 +17,8 @@ TOLD = {"how": "exact", "rises": 0.39, "falls": 0.65, "odds": 1.04}
 class Opened:
     """A release of which only the private report is read."""
 
+    counts = None
+
     def read(self, name: str) -> str:
         return json.dumps({"evidence": {"observer": TOLD}})
 
@@ -26,6 +28,7 @@ def found(monkeypatch):
     """Sets what the audit finds, P(s|y,M)/P(s) from below and above, (c, m)."""
 
     def put(low: np.ndarray, high: np.ndarray) -> None:
+        monkeypatch.setattr(observer, "records", lambda _: None)
         monkeypatch.setattr(observer, "_found", lambda *_: Observed("bound", low, high, np.array([1])))
 
     return put

@@ -40,3 +40,16 @@ def test_a_signal_during_an_import_is_heard_when_that_has_ended(tmp_path):
     # Not one long wait: a signal that comes just before it begins is heard when that has ended.
     done = ended("import slow, time\n    while True: time.sleep(0.01)", tmp_path)
     assert (done.returncode, done.stdout) == (143, "in\nout\n"), done.stderr
+
+
+def test_a_signal_while_a_policy_is_read_is_heard_when_it_is_and_blames_nothing_in_it(tmp_path):
+    """Compiled code takes an exception for a mistake in what it reads, or in itself."""
+    (tmp_path / "read.py").write_text(
+        "import os, time\nfrom pydantic import BaseModel, field_validator\n"
+        "class Model(BaseModel):\n    name: str\n    @field_validator('name')\n    @classmethod\n"
+        f"    def _check(cls, one):\n        os.kill(os.getpid(), {int(signal.SIGTERM)})\n        time.sleep(0.2)\n"
+        "        return one\n"
+        "def read():\n    print(Model.model_validate({'name': 'in'}).name, flush=True)\n"
+    )
+    done = ended("import read, time; read.read()\n    while True: time.sleep(0.01)", tmp_path)
+    assert (done.returncode, done.stdout) == (143, "in\nout\n"), done.stderr

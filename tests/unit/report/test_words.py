@@ -302,8 +302,16 @@ def test_all_releases_so_far_have_a_figure_at_the_head_of_the_page() -> None:
         tile = content["headline"][0 if leakage is None else 3]
         assert tile["label"] == "With all releases so far"
         assert tile["figure"] == figure and note in tile["note"]
-        bounded = "bounded by what the true values tell" in limit(content, "Several releases")
+        bounded = "bounded by all that there is to tell" in limit(content, "Several releases")
         assert bounded == (leakage is not None)
+
+
+def test_several_releases_are_reckoned_with_those_of_an_earlier_one_too() -> None:
+    """Where that left people out, which this one need not do."""
+    for releases in (1, 2):
+        told = limit(composed(composed=Composed(1.2, "unchanged", releases, ("values unchanged",))), "Several releases")
+        assert "with how values are distributed in the table of this release" in told
+        assert ("among those of it who are in an earlier one where that left people out" in told) == (releases > 1)
 
 
 def test_one_release_with_absence_has_a_figure_of_both_at_the_head_of_the_page() -> None:
