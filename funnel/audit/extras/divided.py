@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -33,8 +34,8 @@ class Inside(Protocol):
     def whole(self) -> Channel:
         """All of them as one channel. Raises TooLarge."""
 
-    def ends(self) -> tuple[float, float]:
-        """The least and the most that finite bounds say, in nats; where all bounds are known the least counts alone."""
+    def finite(self) -> list[float]:
+        """The finite bounds that are known of it, in nats."""
 
 
 class Divided:
@@ -52,15 +53,15 @@ class Divided:
         try:
             return all(one.within(figure) for one in self.measured)
         except (TooLarge, OverflowError):
-            return min([self._ends[0], *(float(one.text) for one in self._ceiling)]) - 2 * _NEAR <= figure
+            return min([self._sums[0], *(float(one.text) for one in self._ceiling)]) - 2 * _NEAR <= figure
 
     def states(self, how: str, figure: Fraction | None) -> bool:
         """Whether a way of bounding what they are told yields the figure. Raises TooLarge, OverflowError."""
         if how == "sum":
-            least, most = self._ends
+            least, *looser = self._sums
             if figure is None:
                 return math.isinf(least)
-            return least - _NEAR <= float(figure) <= most + 2 * float(STEP) + _NEAR
+            return any(-_NEAR <= float(figure) - one <= 2 * float(STEP) + _NEAR for one in (least, *looser))
         return any(one.is_stated_as(figure) for one in (self._ceiling if how == "ceiling" else self.measured))
 
     @cached_property
@@ -88,13 +89,14 @@ class Divided:
             yield Leakage(f"{float(most):.6f}", lambda bound: most <= bound)
 
     @cached_property
-    def _ends(self) -> tuple[float, float]:
-        """What the pattern tells, and the tightest and the loosest bounds of what is told within one, in nats."""
+    def _sums(self) -> list[float]:
+        """What the pattern tells and the most that is told within one, in nats: by the tightest bounds that are known
+        of each, and by such looser ones as the ledger may have had to do with."""
         pattern = self.people.told(self.patterns)
         own = math.inf if pattern is None else about(pattern)
-        ends = [one.ends() for one in self.inside if one is not None]
-        least, most = (own + max((one[side] for one in ends), default=0.0) for side in (0, 1))
-        return least, most
+        known = [sorted(one.finite()) or [math.inf] for one in self.inside if one is not None]
+        least = max((one[0] for one in known), default=0.0)
+        return [own + least, *(own + one for one in chain.from_iterable(known) if one > least)]
 
 
 def agree_divided(

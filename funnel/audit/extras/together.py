@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -234,20 +235,13 @@ class Composition:
             raise TooLarge
         return self.ground.channel(self.blocks)
 
-    def ends(self) -> tuple[float, float]:
-        """The least and the most that its ways bound the leakage by, of those that are finite (nats).
-
-        Where one is too large here, another may do; else the least is what the ledger has.
-        """
-        found, every = list[float](), True
+    def finite(self) -> list[float]:
+        """What its ways bound the leakage by, where that is finite (nats); where one is too large, others may do."""
+        found = list[float]()
         for how in ("exact", "ceiling", "sum"):
-            try:
+            with suppress(TooLarge, OverflowError):
                 found += [about(one) + float(more) for one, more in self._bounds(how) if more is not None]
-            except (TooLarge, OverflowError):
-                every = False
-        finite = [one for one in found if math.isfinite(one)]
-        least = min(finite, default=math.inf)
-        return least, least if every else max(finite, default=math.inf)
+        return [one for one in found if math.isfinite(one)]
 
 
 def _silent(axis: int, one: Alphabet) -> Block:
