@@ -1,7 +1,8 @@
 """The Python interface: what the command line does, as functions.
 
 Each function imports the rooms that it needs when it is called: whoever checks a policy does not wait for solvers.
-Where an argument itself means nothing, such as `threads=0`, it is a ValueError that is raised.
+Where an argument itself means nothing, such as `threads=0`, it is a ValueError that is raised; where the system refuses
+a path (a name too long, a folder that may not be entered), it may be its OSError.
 """
 
 from __future__ import annotations

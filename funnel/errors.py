@@ -109,6 +109,7 @@ CATALOGUE: dict[str, str] = {
     "accept": "the policy accepts the end of a promise that nobody has made",
     "permission": "this user may not read or write a file",
     "unreachable": "a disk or a share does not answer",
+    "no-path": "the system takes no such path",
     "audit-failed": "a claim of the release does not hold",
     "internal": "funnel has a bug",
     "interrupted": "the run was interrupted",

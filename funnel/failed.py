@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from funnel.errors import AccessError, FunnelError, InternalError, ReleaseError
+from funnel.text import shown
 
 _DUCKDB = re.compile(r'"([^"\n]+)": Permission denied')
 """How DuckDB says it, which has no exception of its own for it."""
@@ -19,6 +20,8 @@ GONE = {
     errno.ENETUNREACH, errno.ENETDOWN,
 }  # fmt: skip
 """What a system says of disks and shares that do not answer; ENXIO it says of sockets in place of files, too."""
+_NO_PATHS = {errno.ENAMETOOLONG, errno.ELOOP}
+_NAME = "Name another file or folder: a name has 255 bytes at most, and a link leads to something."
 REACH = "Check the disk, or the share that it lies on, then run again."
 """What helps where one does not answer."""
 AWAY = frozenset({"source-missing", "source-unreachable", "unreachable"})
@@ -34,6 +37,10 @@ def as_error(error: Exception) -> FunnelError:
         told: FunnelError = _access(refused)
     elif isinstance(gone, OSError):
         told = _unreachable(gone)
+    elif isinstance(error, OSError) and error.errno in _NO_PATHS and error.filename is not None:
+        told = AccessError(
+            "no-path", f"it cannot be a path: {error.strerror}", where=shown(os.fsdecode(error.filename)), advice=_NAME
+        )
     elif isinstance(error, FunnelError):
         return error
     else:

@@ -273,8 +273,8 @@ def _item(found: Proposal, column: ColumnProfile, *, rare: bool = False) -> str:
     changes = {}
     if _dates_as_texts(column):
         changes["round"] = "month"
-    elif rare:
-        changes["rare"] = "bin" if column.kind.startswith(BINNED) else "other"
+    if rare:  # months are no dates any more, to which another one is near
+        changes["rare"] = "bin" if column.kind.startswith(BINNED) and not changes else "other"
     if found.trim and column.blanks and column.kind == "VARCHAR":
         changes["trim"] = "true"
     name = _yaml(column.name)

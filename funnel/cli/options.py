@@ -37,7 +37,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for a 
 Memory = Annotated[
     str, typer.Option(help="Memory that the engine may use before it spills to disk.", callback=_size)
 ]
-Threads = Annotated[int | None, typer.Option(help="Threads of the engine (default: all cores).", min=1)]
+Threads = Annotated[int | None, typer.Option(help="Threads of the engine (default: all cores).", min=1, max=1024)]
 Private = Annotated[
     Path | None,
     typer.Option(help="The private folder: evidence, counts, ledger.", show_default=False, readable=False),

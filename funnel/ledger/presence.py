@@ -108,8 +108,8 @@ def with_absence(
     It is no less than what they tell to those who know already that somebody is in one of them. The figure is None
     where no finite bound is known.
     """
-    if everybody is None or (notion.between_values and _others(own, earlier)):
-        # Of two values of another column nobody knows how they go with who is absent.
+    if everybody is None or (notion.between_values and _uncounted(own, earlier)):
+        # Of two values of another column, or of one inside a cell, nobody knows how they go with who is absent.
         return None, "sum"
     known = _present(joint, own, earlier, everybody)
     found = None if known is None else patterns(joint, known, earlier, everybody, history)
@@ -120,12 +120,13 @@ def with_absence(
     return max(figures, key=lambda one: inf if one[0] is None else one[0])
 
 
-def _others(own: Sequence[DrawRecord], earlier: Sequence[DrawRecord]) -> set[tuple[str, str]]:
-    """The columns that earlier draws were from, by what their values mean, and none of tonight's is."""
+def _uncounted(own: Sequence[DrawRecord], earlier: Sequence[DrawRecord]) -> bool:
+    """Whether some columns are inside cells, or earlier draws were from such, by what their values mean, as none of
+    tonight's is."""
     here, before = (
         {pair for one in draws for pair in zip(one.columns, one.meaning, strict=True)} for draws in (own, earlier)
     )
-    return before - here
+    return bool(before - here) or any(one.inside for one in own)
 
 
 def _present(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 
 from funnel.format.manifest import DECIMALS
-from funnel.measure.exact import Epsilon, log_above
+from funnel.measure.exact import Epsilon, log_above, rational
 
 
 def round_up(value: float, decimals: int = DECIMALS) -> float:
@@ -17,6 +18,13 @@ def round_up(value: float, decimals: int = DECIMALS) -> float:
 def round_to(value: float, decimals: int = DECIMALS) -> float:
     """The nearest decimal fraction, ties to even."""
     return _rounded(value, decimals, ROUND_HALF_EVEN)
+
+
+def added(*nats: float) -> float:
+    """The sum of decimals, and not of the doubles nearest to them; rounded up where no double is it."""
+    total = sum(map(rational, nats), Fraction(0))
+    nearest = float(total)
+    return nearest if rational(nearest) >= total else math.nextafter(nearest, math.inf)
 
 
 def spelt(figure: float, decimals: int = DECIMALS) -> str:

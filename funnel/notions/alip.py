@@ -13,6 +13,7 @@ from funnel.data.channel import Channel
 from funnel.data.subsets import ReleasedTable
 from funnel.measure import leakage as measures
 from funnel.measure.exact import Epsilon
+from funnel.measure.figures import added
 from funnel.notions.base import MAX_EPSILON, Implied, Nats
 from funnel.notions.believed import Limit
 from funnel.notions.change import Judged, ordered
@@ -89,7 +90,7 @@ class Alip(TableNotion):
         yield Implied("pml", self.epsilon, "the rise of beliefs is bounded alike")
         if self.lower is not None:
             yield Implied("lip", self.lower, "`lower` bounds both ways")
-            yield Implied("ldp", self.epsilon + self.lower, "odds change by a rise and a fall at most")
+            yield Implied("ldp", added(self.epsilon, self.lower), "odds change by a rise and a fall at most")
 
     def covers(self, other: Self) -> bool:
         """Both bounds are at least as strong; an absent `lower` promises nothing."""

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from funnel.lock.lock import Lock
 
 
+MOST_THREADS = 1024
+"""Of an engine: each begun takes memory, and a machine has an end of them."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """What the engine may use: memory such as 2GB or 1.5GiB, threads (None: all cores). Raises ValueError."""
@@ -31,8 +35,8 @@ class Limits:
     def __post_init__(self) -> None:
         if not re.fullmatch(SIZE, self.memory):
             raise ValueError(f"memory is a number with a unit, such as 2GB, and not {self.memory!r}")
-        if self.threads is not None and self.threads < 1:
-            raise ValueError(f"threads are one or more, and not {self.threads}")
+        if self.threads is not None and not 1 <= self.threads <= MOST_THREADS:
+            raise ValueError(f"threads are from one to {MOST_THREADS:,}, and not {self.threads:,}")
 
 
 USUAL = Limits()

@@ -168,6 +168,8 @@ def unmeasured(policy: Policy) -> str:
     if policy.estimate.epsilon is not None:
         return "over a private estimate those who are absent are not counted, for that would be without noise"
     why = policy.privacy.no_absence
+    if policy.privacy.between_values and policy.wide:
+        why = "tells any two values apart, and how those inside a cell go with being absent is not counted"
     return f"`{policy.privacy.notion}` {why}" if why else ""
 
 

@@ -13,7 +13,7 @@ from funnel.data import Joint
 from funnel.data.subsets import ReleasedTable, Subsets
 from funnel.measure.figures import round_up
 from funnel.report.facts import Facts
-from funnel.report.figures import nearest
+from funnel.report.figures import factor, nearest
 from funnel.report.promise import within
 from funnel.report.words import nats_in
 from funnel.text import label
@@ -86,6 +86,7 @@ class Beliefs:
             "highest": nearest(high, 6),
             "promised": None if promised is None else [nearest(end, 6) for end in promised],
             "change": _moved(worst) if math.isfinite(worst) else None,
+            "factor": _factor(worst),
             "used": nearest(used, 4) if math.isfinite(used) else None,
             "moves": self._parts(moves),
             "allowed": None if promised is None else self._parts([self._change(before, end) for end in promised]),
@@ -125,6 +126,7 @@ class Beliefs:
             "change": [
                 [_moved(one) if math.isfinite(one) else None for one in row] for row in changes
             ],
+            "factor": [[_factor(one) for one in row] for row in changes],
             "after": [[nearest(one, 6) for one in after[s]] for s in order],
         }
 
@@ -132,6 +134,11 @@ class Beliefs:
 def _moved(nats: float) -> float:
     """A change with four decimals, rounded away from zero, so that what moves at all is not said to stay."""
     return math.copysign(round_up(abs(nats) * (1 - 1e-12)), nats) + 0.0
+
+
+def _factor(nats: float) -> str | None:
+    """e to a change's size, as it is told: rounded up once, not from what was rounded already."""
+    return factor(abs(nats)) if math.isfinite(nats) else None
 
 
 def _part(move: float, end: float) -> float:

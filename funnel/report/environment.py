@@ -17,6 +17,7 @@ from jinja2.loaders import BaseLoader
 from markupsafe import Markup, escape
 
 from funnel import text
+from funnel.measure.figures import added
 from funnel.report import figures, svg, tongue
 
 LETTERS = 120
@@ -89,7 +90,7 @@ def environment(templates: Path, language: str = tongue.ENGLISH) -> Environment:
     made.filters |= {name: _told(getattr(figures, name), language) for name in _FIGURES}
     made.filters |= {name: _told(written, language) for name, written in _NUMBERS.items()}
     made.filters |= {"capital": text.sentence, "label": text.label, "short": _short, "coded": _coded}
-    made.filters |= {"human": text.human, "px": svg.number}
+    made.filters |= {"human": text.human, "px": svg.number, "told": _told(str, language), "added": added}
     made.filters["listed"] = partial(text.listed, last=tongue.say("and", language))
     return made
 

@@ -61,23 +61,26 @@ def belief_map(say: Tongue, beliefs: dict[str, Any]) -> Markup:
     """Change of each belief by each released value: orange where it falls, blue where it rises."""
     grid = _Grid.of(beliefs["secret"], beliefs["released"], say("secret"), say("released value"))
     bound = beliefs["bound"]
-    rows = zip(grid.rows, beliefs["change"], beliefs["after"], strict=True)
-    cells = [[_change(say, change, belief, bound, say("{}, given {}: ").format(secret, released))
-              for change, belief, released in zip(changes, after, grid.columns, strict=True)]
-             for secret, changes, after in rows]  # fmt: skip
-    legend = [(_diverging(part), _step(say, part * bound)) for part in (-1.0, -0.5, 0.0, 0.5, 1.0)]
+    rows = zip(grid.rows, beliefs["change"], beliefs["factor"], beliefs["after"], strict=True)
+    cells = [[_change(say, change, factor, belief, bound, say("{}, given {}: ").format(secret, released))
+              for change, factor, belief, released in zip(changes, factors, after, grid.columns, strict=True)]
+             for secret, changes, factors, after in rows]  # fmt: skip
+    parts = (-1.0, -0.5, 0.0, 0.5, 1.0)
+    legend = [(_diverging(part), _step(say, part, figures.factor(abs(part * bound)))) for part in parts]
     return _heatmap(grid, cells, say("How each released value changes the belief in each secret value")) + _legend(
         legend
     )
 
 
-def _change(say: Tongue, change: float | None, after: float, bound: float, what: str) -> _Cell:
-    """The change in nats, None where it is infinite, and the belief it leads to."""
-    if change is None:
+def _change(
+    say: Tongue, change: float | None, factor: str | None, after: float, bound: float, what: str
+) -> _Cell:
+    """The change in nats and by which factor, None where it is infinite, and the belief it leads to."""
+    if change is None or factor is None:
         certain = after > 0.5
         return _Cell(_diverging(1.0 if certain else -1.0), "", what + say("certain" if certain else "ruled out"))
     text = say.figure(f"{change:+.2f}".replace("-", "−")) if abs(change) >= 0.005 else "≈ 0" if change else "0"
-    return _Cell(_diverging(change / bound), text, f"{what}{say.figure(portion(after))}, {_step(say, change)}")
+    return _Cell(_diverging(change / bound), text, f"{what}{say.figure(portion(after))}, {_step(say, change, factor)}")
 
 
 def near_map(say: Tongue, columns: Sequence[str], distances: Sequence[Sequence[float]]) -> Markup:
@@ -109,10 +112,8 @@ def _diverging(part: float) -> str:
     return _blend(_DIVERGING, (max(-1.0, min(1.0, part)) + 1) / 2)
 
 
-def _step(say: Tongue, nats: float) -> str:
-    if not nats:
-        return say("unchanged")
-    return f"{'÷' if nats < 0 else '×'} {say.figure(figures.factor(abs(nats)))}"
+def _step(say: Tongue, nats: float, factor: str) -> str:
+    return f"{'÷' if nats < 0 else '×'} {say.figure(factor)}" if nats else say("unchanged")
 
 
 @dataclass(frozen=True)

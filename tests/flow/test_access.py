@@ -145,6 +145,14 @@ def test_metrics_keep_owner_group_and_mode(tmp_path: Path) -> None:
     assert (target.stat().st_gid, target.stat().st_mode & 0o777) == (group, 0o644)
 
 
+@pytest.mark.parametrize("command", ["audit {}", "diff {} {}", "estimate {}", "report {}", "verify {} --key k", "check"])
+def test_a_name_that_is_too_long_is_no_bug(cli, tmp_path: Path, command: str) -> None:
+    long = "x" * 256
+    path = write_policy(tmp_path, source={"table": f"{long}.parquet"}, draws={"kind": "fresh"})
+    done = cli(*command.replace("{}", long).split(), *([path] if command == "check" else []), cwd=tmp_path)
+    assert (done.code, "[no-path]" in done.err) == (1, True), done.err
+
+
 def test_a_part_of_a_table_that_cannot_be_listed_is_not_left_out(tmp_path: Path) -> None:
     """The engine passes over it without a word, and so do Python's patterns."""
     for year in ("2023", "2024"):

@@ -115,7 +115,7 @@ def _agree(opened: Release, one: Promise, own: Sequence[DrawnBlock], earlier: Se
         Composition(ground, own, earlier).agrees(stated)
         return
     drawn, before = ({pair for part in parts for pair in part.pairs} for parts in (own, earlier))
-    unknown = asked.notion == "ldp-x" and before - drawn
+    unknown = asked.notion == "ldp-x" and (before - drawn or any(part.inside for part in own))
     known = None if people is None or unknown else people.known(own, earlier)
     patterns = None if people is None or known is None else people.patterns(known, earlier)
     if people is None or known is None or patterns is None:

@@ -88,6 +88,17 @@ def test_a_telling_column_is_hidden_and_never_proposed_for_release(tmp_path):
     assert [block.columns for block in policy.blocks] == [("colour",)]
 
 
+def test_dates_that_stand_as_texts_alone_may_be_rare_in_their_months(tmp_path):
+    """A starter checks, though no month has so many records as a value needs."""
+    query = """SELECT i AS id, 'r' || (i % 2) AS income,
+               CAST(DATE '1940-01-01' + CAST(i * 45 AS INTEGER) AS VARCHAR) AS born FROM range(400) t(i)"""
+    duckdb.sql(f"COPY ({query}) TO '{tmp_path}/people.csv'")
+    text = funnel.starter_policy(tmp_path / "people.csv", tmp_path)
+    (tmp_path / "p.yaml").write_text(finished(text))
+    assert "{name: born, round: month, rare: other}" in text
+    assert funnel.check(tmp_path / "p.yaml").ok
+
+
 def test_the_starter_is_a_wide_block_of_what_is_no_key_and_does_not_tell(tmp_path):
     query = """SELECT i AS id, 'r' || (i % 3) AS income, 'note ' || hash(i) AS note, i % 40 AS age,
                't' || (i % 7) AS town, 'x' AS same,

@@ -256,6 +256,20 @@ def test_who_is_known_to_be_in_a_table_is_told_no_more_by_many_releases_than_is_
         assert stated(notion, everybody, nights).figure == pytest.approx(known, abs=1e-4)
 
 
+def test_how_values_inside_cells_go_with_being_absent_nobody_counted() -> None:
+    """Of two values in one cell one may be absent and the other not."""
+    everybody, (_, own) = a_world()
+    usual = NOTIONS[6]
+    joint = everybody.among(everybody.holds("p"), everybody.blocks)
+    cells = np.array([[s, x] for s in range(2) for x in range(2) for _ in range(2)])
+    people = replace(everybody, cells=cells, present=np.array([[True], [False]] * 4), counts=np.array([6, 2] * 4))
+    alone = usual.leakage(Channel(joint, [own.protocol]))
+    for inside in ((), ("a", "b")):
+        record = replace(own.record(), inside=inside)
+        found = together(usual, joint, [record], [], alone, [], people)
+        assert (found.figure is None) == bool(inside)
+
+
 def test_a_release_that_leaves_out_what_a_lock_did_not_know_tells_it_where_its_columns_are_others() -> None:
     everybody, nights = a_world()
     joint = everybody.among(everybody.holds("p"), everybody.blocks)

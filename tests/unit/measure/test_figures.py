@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from funnel.format.manifest import decimals
 from funnel.measure.exact import log_above
-from funnel.measure.figures import leakage_figure, round_to, round_up, spelt
+from funnel.measure.figures import added, leakage_figure, round_to, round_up, spelt
 
 
 @given(st.floats(0, 1e6))
@@ -51,6 +52,13 @@ def test_a_figure_bounds_the_leakage_and_keeps_to_an_epsilon_that_holds(
         assert figure <= epsilon
     if math.log(ratio) > epsilon + 1e-9:
         assert figure > epsilon, "a bound that is passed must show"
+
+
+@given(st.lists(st.decimals(0, 100, places=4, allow_nan=False), min_size=1, max_size=3))
+def test_a_sum_of_decimals_is_that_of_decimals(nats: list[Decimal]) -> None:
+    found, total = added(*map(float, nats)), sum(map(Fraction, nats))
+    assert total <= Fraction(repr(found)) <= total + Fraction(1, 10**12)
+    assert added(0.1, 0.2) == 0.3 and added(0.3, 0.6) == 0.9
 
 
 def test_an_epsilon_between_the_decimals() -> None:

@@ -122,6 +122,16 @@ def test_the_part_of_the_bound_that_is_used_is_of_what_it_bounds(notion: str, fa
     assert bool(fell) == (notion == "pml")
 
 
+def test_a_change_is_told_as_a_factor_that_was_rounded_up_once() -> None:
+    """ln 2 is no 0.6932: a belief that doubles does not change by more than 2.00."""
+    joint = Joint.from_table([[100, 0], [0, 100]])
+    content = sample.sample(joint, [sample.response(joint.blocks[0], math.log(2) - 1e-7, bits=30)], "ldp").full()
+    told = {one["factor"] for one in content["evidence"]["secrets"]}
+    told |= {one for row in content["evidence"]["blocks"][0]["map"]["factor"] for one in row}
+    assert told == {"2.00"}
+    assert all(one["change"] == 0.6932 for one in content["evidence"]["secrets"])
+
+
 def test_with_two_secret_values_the_change_of_odds_is_the_ldp_leakage() -> None:
     content = SAMPLES["two_blocks"].full()
     changes = [entry["change"] for entry in content["evidence"]["secrets"]]

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.report import pictures, svg
+from funnel.report.figures import factor
 from funnel.report.tongue import Tongue
 from funnel.text import printable
 
@@ -75,7 +76,8 @@ def test_cells_lie_in_the_row_of_their_true_value() -> None:
 def beliefs(change: list[list[float | None]]) -> dict[str, object]:
     secret, released = [f"s{i}" for i in range(len(change))], [f"y{i}" for i in range(len(change[0]))]
     about = {"secret": secret, "released": released, "bound": 1.0, "quantity": "q", "change": change}
-    return about | {"after": [[0.5 for _ in row] for row in change]}
+    factors = [[None if one is None else factor(abs(one)) for one in row] for row in change]
+    return about | {"after": [[0.5 for _ in row] for row in change], "factor": factors}
 
 
 def test_falling_and_rising_beliefs_differ_in_colour() -> None:
@@ -179,7 +181,8 @@ def test_very_many_cells_have_no_tooltips() -> None:
 def test_labels_over_columns_can_be_read_beside_each_other(values: int) -> None:
     names = [str(value + 1) for value in range(values)]
     row = [0.1] * values
-    picture = {"secret": ["a"], "released": names, "bound": 1.0, "change": [row], "after": [row]}
+    picture = {"secret": ["a"], "released": names, "bound": 1.0, "change": [row], "after": [row],
+               "factor": [["1.11"] * values]}  # fmt: skip
     drawn = str(pictures.belief_map(Tongue(), picture))
     places = [float(x) for x in re.findall(r"translate\(([0-9.]+) [0-9.]+\) rotate", drawn)]
     assert len(places) == values or all(after - before >= 13 for before, after in itertools.pairwise(places))
