@@ -145,7 +145,9 @@ def test_metrics_keep_owner_group_and_mode(tmp_path: Path) -> None:
     assert (target.stat().st_gid, target.stat().st_mode & 0o777) == (group, 0o644)
 
 
-@pytest.mark.parametrize("command", ["audit {}", "diff {} {}", "estimate {}", "report {}", "verify {} --key k", "check"])
+@pytest.mark.parametrize(
+    "command", ["audit {}", "diff {} {}", "estimate {}", "report {}", "verify {} --key k", "check"]
+)
 def test_a_name_that_is_too_long_is_no_bug(cli, tmp_path: Path, command: str) -> None:
     long = "x" * 256
     path = write_policy(tmp_path, source={"table": f"{long}.parquet"}, draws={"kind": "fresh"})
