@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from funnel.analyst.figures import coarsened, reach
+from funnel.analyst.figures import MEANING, Flag, coarsened, total
 from funnel.analyst.opened import Data
 from funnel.data import AnyProtocol
 from funnel.data.alphabet import Label, readable
@@ -30,7 +28,10 @@ DELICATE = 1e6
 
 @dataclass(frozen=True)
 class CountEstimate:
-    """The number of records that hold one of `values`: unbiased, so it may be negative; `released`: how often seen."""
+    """The number of records that hold one of `values`: unbiased, so it may be negative; `released`: how often seen.
+
+    `flag` as in `figures`: where it is noisy, error and interval may be far too small.
+    """
 
     values: tuple[Label, ...]
     released: int
@@ -38,6 +39,7 @@ class CountEstimate:
     standard_error: float
     low: float
     high: float
+    flag: Flag | None = None
 
 
 @dataclass(frozen=True)
@@ -61,10 +63,10 @@ class BlockEstimates:
         """A table: the estimates, then what was released under names that stand in no estimate."""
         named = {value for one in self.estimates for value in one.values}
         rest = [(value, count) for value, count in self.released.items() if value not in named]
-        rows: list[tuple[str, ...]] = [("value", "released", "estimated", "std. error", "interval")]
+        rows: list[tuple[str, ...]] = [("value", "released", "estimated", "std. error", "interval", "")]
         rows += [_row(one) for one in self.estimates]
-        rows += [(shown(readable(value)), f"{count:,}", "-", "-", "-") for value, count in rest]
-        rows.append(("total", f"{self.rows:,}", f"{float(self.rows):,.1f}", "0.0", "known"))
+        rows += [(shown(readable(value)), f"{count:,}", "-", "-", "-", "") for value, count in rest]
+        rows.append(("total", f"{self.rows:,}", f"{float(self.rows):,.1f}", "0.0", "known", ""))
         notes = (f"  Note: {note}" for note in self.notes)
         sizes = f"{counted(len(self.inputs), 'value')}, {counted(self.outputs, 'output')}"
         head = f"{shown(', '.join(self.columns))}: {sizes}, rank of Q {self.rank}, condition number "
@@ -98,7 +100,8 @@ class Estimates:
             "Counts of true values among these rows; errors are those of the random draws. An unbiased "
             "estimate of a small count may be negative."
         )
-        return "\n\n".join([head, *(block.text() for block in self.blocks)])
+        flags = dict.fromkeys(one.flag for block in self.blocks for one in block.estimates if one.flag)
+        return "\n\n".join([head, *(block.text() for block in self.blocks), *(MEANING[one] for one in flags)])
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -152,15 +155,23 @@ def solve(
     found = recovered(block, times, rows)
     seen = dict(zip(block.told.values, times.tolist(), strict=True))
     names = [tuple(inputs.values[x] for x in group) for group in found.members()]
-    count, error = found.count, found.error
-    far = np.array([reach(*one, confidence) for one in zip(error.tolist(), found.one.tolist(), strict=True)])
+    figures = (each.tolist() for each in (found.count, found.error, found.one, found.vague))
     estimates = tuple(
-        CountEstimate(values, sum(seen.get(value, 0) for value in values), *map(float, figures))
-        for values, *figures in zip(names, count, error, count - far, count + far, strict=True)
+        _estimate(values, sum(seen.get(value, 0) for value in values), rows, confidence, *told)
+        for values, *told in zip(names, *figures, strict=True)
     )
     notes = tuple(_notes(block, found, stay=stay))
     head = (inputs.columns, inputs.values, block.size, rows, seen)
     return BlockEstimates(*head, found.rank, found.condition, estimates, notes)
+
+
+def _estimate(
+    values: tuple[Label, ...], released: int, rows: int, confidence: float,
+    count: float, error: float, one: float, vague: bool,
+) -> CountEstimate:  # fmt: skip
+    """With its interval and flag, as for any other question."""
+    found, error, low, high, flag = total(count, error**2, 0.0, rows, confidence, one, one)
+    return CountEstimate(values, released, found, error, low, high, "noisy" if vague else flag)
 
 
 def _notes(block: AnyProtocol, known: Recovered, *, stay: bool) -> list[str]:
@@ -187,4 +198,4 @@ def _row(one: CountEstimate) -> tuple[str, ...]:
     numbers = (one.count, one.standard_error, one.low, one.high)
     count, error, low, high = (f"{round(number, 1) + 0.0:,.1f}" for number in numbers)
     values = " | ".join(shown(readable(value)) for value in one.values)
-    return values, f"{one.released:,}", count, error, f"{low} to {high}"
+    return values, f"{one.released:,}", count, error, f"{low} to {high}", one.flag or ""

@@ -248,9 +248,10 @@ class _Divided:
 
     def _sum(self) -> Iterator[tuple[float, Way]]:
         """What the pattern tells, and the most that is told within one."""
-        told, within = self.notion.of_absence(self._where, self._whole), [one.bound for one in self.patterns]
+        told = self.notion.of_absence(self._where, self._whole)
         if told is None or told.nats == inf:
             return
+        within = [one.bound for one in self.patterns]
         finite = [one for one in within if one is not None]
         if len(finite) == len(within):
             yield round_up(float(rational(told.nats) + rational(max(finite)))), "sum"

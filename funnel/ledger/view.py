@@ -152,7 +152,7 @@ class PromiseCost:
     def text(self, release: str) -> str:
         """In words, with what that release is called."""
         one = self.promise
-        now = "nothing told yet" if self.before is None else f"{_stated(self.before, self.was_noisy)} now"
+        now = "no release of its own yet" if self.before is None else f"{_stated(self.before, self.was_noisy)} now"
         most = allowed(one)
         budget = "" if most is None else f", of {number(most)} allowed"
         return (

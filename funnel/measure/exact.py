@@ -19,6 +19,13 @@ def rational(number: float) -> Fraction:
     return Fraction(repr(float(number)))
 
 
+def added(*nats: float) -> float:
+    """The sum of decimals, and not of the doubles nearest to them; rounded up where no double is it."""
+    total = sum(map(rational, nats), Fraction(0))
+    nearest = float(total)
+    return nearest if rational(nearest) >= total else math.nextafter(nearest, math.inf)
+
+
 @lru_cache(maxsize=256)
 def exp_below(exponent: Fraction) -> Fraction:
     """A rational at or just under e^exponent (exponent >= 0), within a factor 1 - 10^-50.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 
 from funnel.format.manifest import DECIMALS
-from funnel.measure.exact import Epsilon, log_above, rational
+from funnel.measure.exact import Epsilon, log_above
 
 
 def round_up(value: float, decimals: int = DECIMALS) -> float:
@@ -20,17 +19,11 @@ def round_to(value: float, decimals: int = DECIMALS) -> float:
     return _rounded(value, decimals, ROUND_HALF_EVEN)
 
 
-def added(*nats: float) -> float:
-    """The sum of decimals, and not of the doubles nearest to them; rounded up where no double is it."""
-    total = sum(map(rational, nats), Fraction(0))
-    nearest = float(total)
-    return nearest if rational(nearest) >= total else math.nextafter(nearest, math.inf)
-
-
 def spelt(figure: float, decimals: int = DECIMALS) -> str:
     """A stated figure with so many decimals, or all that it has: where ε itself is stated, that may be more."""
-    own = format(Decimal(repr(float(figure))), "f").partition(".")[2].rstrip("0")
-    return f"{figure:.{max(decimals, len(own))}f}"
+    written = Decimal(repr(float(figure)))
+    own = format(written, "f").partition(".")[2].rstrip("0")
+    return f"{written:.{max(decimals, len(own))}f}"
 
 
 def leakage_figure(

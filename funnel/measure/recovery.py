@@ -17,11 +17,18 @@ _PRIMES = (2_147_483_647, 2_147_483_629)
 _CANCELLED = 1e-10
 """A difference this small a part of the two numbers that it is one of is zero."""
 _APART = 2
-"""Answers that true values can have, one value after the other, as a part of all, above which all are taken for one."""
+"""Answers that true values can have, one value after the other, as a part of all, above which those are taken for one
+that draws connect."""
+_CONNECTED = 4_000_000
+"""Cells of a protocol above which all values are taken for connected."""
 _NEAR = 1e-9
 """Of the weight of an answer that follows from a value with certainty what rounding may add."""
 Choices = tuple[IntArray, IntArray]
 """Answers that one record can have, those of one true value after those of another, and where those of each begin."""
+_FEW = 0.7
+"""Part of an error above which one record's answer makes it: about two records had such a one, or none."""
+_MUCH = 0.25
+"""Part of a total above which one record's answer counts for much."""
 HOPELESS = 1e12
 """Condition number above which no estimate would mean anything."""
 
@@ -45,6 +52,11 @@ class Recovered:
     def members(self) -> list[list[int]]:
         """The values of each group that is estimated."""
         return [np.flatnonzero(self.groups == group).tolist() for group in range(len(self.count))]
+
+    @property
+    def vague(self) -> npt.NDArray[np.bool_]:
+        """Whether the error of each total (g,) may be far too small (`is_vague`)."""
+        return is_vague(self.count, self.error, self.one)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +84,14 @@ class Inverse:
     def hopeless(self) -> bool:
         """Whether nothing but the number of rows can be estimated."""
         return (len(self.groups) > 1 and not self.groups.any()) or self.condition > HOPELESS
+
+
+def is_vague(count: FloatArray, error: FloatArray, one: FloatArray) -> npt.NDArray[np.bool_]:
+    """Whether the errors of totals, of which one record's answer counts for `one` at most, may be far too small.
+
+    They are worked out from the answers that were seen, and one that counts for much may be missing by chance.
+    """
+    return np.asarray((one > _FEW * error) & (one > _MUCH * np.maximum(count, 0.0)) & (one > _NEAR * np.abs(count)))
 
 
 def inverse_of(protocol: AnyProtocol, codes: IntArray) -> Inverse:
@@ -148,9 +168,22 @@ def choices(possible: npt.NDArray[np.bool_]) -> Choices:
     kinds = np.unique(possible, axis=1)
     kinds = kinds[:, kinds.any(axis=0)]
     if kinds.sum() > _APART * len(kinds):
-        kinds = np.ones((len(kinds), 1), bool)
+        kinds = _together(kinds)
     value, answer = np.nonzero(kinds.T)
     return answer, np.searchsorted(value, np.arange(kinds.shape[1]))
+
+
+def _together(kinds: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Which answers (m,) each set of values (c,) can have that draws connect, from those of each value (m, k)."""
+    if kinds.size > _CONNECTED:
+        return np.ones((len(kinds), 1), bool)
+    names, far = np.arange(len(kinds)), len(kinds)
+    while True:
+        values = np.where(kinds, names[:, None], far).min(axis=0)
+        nearest = np.where(kinds, values, far).min(axis=1)
+        if (nearest == names).all():
+            return np.asarray(names[:, None] == np.unique(values), bool)
+        names = nearest
 
 
 def swing(numbers: FloatArray, possible: Sequence[Choices]) -> float:

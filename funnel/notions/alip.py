@@ -12,8 +12,7 @@ from pydantic_core import PydanticCustomError
 from funnel.data.channel import Channel
 from funnel.data.subsets import ReleasedTable
 from funnel.measure import leakage as measures
-from funnel.measure.exact import Epsilon
-from funnel.measure.figures import added
+from funnel.measure.exact import Epsilon, added
 from funnel.notions.base import MAX_EPSILON, Implied, Nats
 from funnel.notions.believed import Limit
 from funnel.notions.change import Judged, ordered

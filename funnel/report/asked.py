@@ -11,7 +11,8 @@ import numpy as np
 
 from funnel.data.joint import IntArray
 from funnel.format.released import ReleasedFile
-from funnel.measure.functionals import Inverted, Tally, tabulated
+from funnel.measure.functionals import Functional, Inverted, Tally, tabulated
+from funnel.measure.recovery import is_vague
 from funnel.release.reading import GROUPS, MOST_TABULATED, WORK, Reading, readings
 from funnel.report import words
 from funnel.report.facts import Facts
@@ -63,7 +64,7 @@ def _answered(names: Sequence[str], blocks: Sequence[Reading], rows: IntArray) -
 def _columns(block: Reading, codes: IntArray, counts: IntArray) -> Iterator[dict[str, Any]]:
     """Of each column how many values it has, of how many the number of records can be estimated, and the error.
 
-    That is the quadratic mean of their standard errors, in records; None where none is known.
+    That is the quadratic mean of their standard errors, in records; None where none is known, or of use.
     """
     inner = {cells.name for cells in block.cells}
     for name in block.columns:
@@ -79,8 +80,14 @@ def _errors(block: Reading, name: str, codes: IntArray, counts: IntArray) -> tup
     tally = _tally(block, codes, counts)
     found = [tally.functional(row) for row in fine.chances]
     squares = [tally.covariance(one, one) for one in found if one is not None]
-    error = float(f"{math.sqrt(sum(squares) / len(squares)):.2g}") if squares else None
+    count, most = (np.array([of(one) for one in found if one is not None]) for of in (tally.total, _most))
+    vague = block.face is None and is_vague(count, np.sqrt(squares), most).any()
+    error = float(f"{math.sqrt(sum(squares) / len(squares)):.2g}") if squares and not vague else None
     return len(squares), error, len(fine.values)
+
+
+def _most(one: Functional) -> float:
+    return one.most
 
 
 def _tally(block: Reading, codes: IntArray, counts: IntArray) -> Tally:

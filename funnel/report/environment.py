@@ -17,7 +17,7 @@ from jinja2.loaders import BaseLoader
 from markupsafe import Markup, escape
 
 from funnel import text
-from funnel.measure.figures import added
+from funnel.measure.exact import added
 from funnel.report import figures, svg, tongue
 
 LETTERS = 120

@@ -18,6 +18,8 @@ from funnel.measure.observer import CHANCE, Observed, observed
 from funnel.report.facts import Facts
 from funnel.report.words import nats_in
 
+_ROUNDED = 1e-8
+"""Nats by which moves are widened, and some more."""
 TENTH = 1.1
 """How many times the promise is told of by the run itself."""
 
@@ -90,7 +92,7 @@ def _allowed(notion: Mapping[str, str]) -> dict[str, float]:
 def above(found: Observed, allowed: Mapping[str, float]) -> int:
     """Rows that may be moved further than is allowed, and not only by what rounding adds."""
     moves = _moves(found)
-    over = [moves[name] > bound + min(1e-6, 1e-3 * bound) for name, bound in allowed.items()]
+    over = [moves[name] > bound + (min(1e-6, 1e-3 * bound) or _ROUNDED) for name, bound in allowed.items()]
     return int(found.rows[np.any(over, axis=0)].sum()) if over else 0
 
 

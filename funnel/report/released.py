@@ -100,6 +100,8 @@ def _told(
 ) -> dict[str, Any]:
     """Totals as the content holds them: an entry for each estimate, one for each output in none, the rank.
 
+    No error is told where it would be of no use, and might be far too small.
+
     Several values may read alike: NULL and a text `(missing)`.
     """
     count = dict(zip(outputs, seen, strict=True))
@@ -109,9 +111,10 @@ def _told(
         estimate, error = (
             significant(float(told.count[place]), float(told.error[place])) if told else (0.0, 0.0)
         )
+        vague = told is not None and bool(told.vague[place])
         entries.append(
             {"values": [*map(label, group)], "released": sum(count.get(value, 0) for value in group),
-             "estimate": estimate, "error": error}
+             "estimate": estimate, "error": None if vague else error}
         )  # fmt: skip
     named = {value for group in groups for value in group}
     entries += [
