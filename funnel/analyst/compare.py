@@ -101,7 +101,7 @@ class Comparison:
 
     def text(self) -> str:
         """A table for each mechanism's share, then what could not be solved and why."""
-        rows = [["epsilon", *(f"{number(point.epsilon)}" for point in self.lines[0].points)]]
+        rows = [["epsilon", *(number(point.epsilon) for point in self.lines[0].points)]]
         for line in self.lines:
             rows.append([line.name, *(_share(point.normalised) for point in line.points)])
             if any(point.upper_bound is not None for point in line.points):
@@ -144,7 +144,7 @@ class Comparison:
             yield f"- all figures follow from {one['name']}, of {number(one['epsilon'])} nats; {spent}"
         for line in self.lines:
             for reason in dict.fromkeys(p.reason for p in line.points if p.reason is not None):
-                where = ", ".join(f"{number(p.epsilon)}" for p in line.points if p.reason == reason)
+                where = ", ".join(number(p.epsilon) for p in line.points if p.reason == reason)
                 yield f"- {line.name} at epsilon {where}: {reason}"
 
     def svg(self) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from funnel.cli.console import emit
+from funnel.cli.signals import happened
 
 if TYPE_CHECKING:
     from funnel.plan.outcome import Outcome
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 def write_event(event: str, **told: Any) -> None:
     """One line on standard error."""
-    time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    emit({"time": time, "event": event, **told}, line=True, error=True)
+    emit(happened(event, **told), line=True, error=True)
 
 
 class Log:

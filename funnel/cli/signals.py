@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from funnel.cli.streams import lost
 
@@ -39,7 +39,7 @@ def heed_termination() -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    if _importing(frame):
+    if _in_compiled(frame):
         signal.signal(signal.SIGALRM, lambda _, now: _interrupt(number, now))
         signal.setitimer(signal.ITIMER_REAL, _AGAIN)
         return
@@ -47,7 +47,8 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _importing(frame: FrameType | None) -> bool:
+def _in_compiled(frame: FrameType | None) -> bool:
+    """Whether a signal came inside an import, or while pydantic reads a policy."""
     while frame is not None:
         if frame.f_code.co_filename == _IMPORTING or _MODELS in frame.f_code.co_filename:
             return True
@@ -60,11 +61,16 @@ def asks_events(given: Sequence[str]) -> bool:
     return "--log=json" in given or ("--log", "json") in pairwise(given)
 
 
+def happened(event: str, **told: Any) -> dict[str, Any]:
+    """An event as a log has it, with when it was."""
+    time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {"time": time, "event": event, **told}
+
+
 def tell(event: str, message: str, given: Sequence[str]) -> None:
     """A line on standard error, or the event that it is where these arguments ask for events."""
     if asks_events(given):
-        time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        message = json.dumps({"time": time, "event": event, "message": message})
+        message = json.dumps(happened(event, message=message))
     print(message, file=sys.stderr)
 
 

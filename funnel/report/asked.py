@@ -11,7 +11,7 @@ import numpy as np
 
 from funnel.data.joint import IntArray
 from funnel.format.released import ReleasedFile
-from funnel.measure.functionals import Functional, Inverted, Tally, tabulated
+from funnel.measure.functionals import Inverted, Tally, tabulated
 from funnel.measure.recovery import is_vague
 from funnel.release.reading import GROUPS, MOST_TABULATED, WORK, Reading, readings
 from funnel.report import words
@@ -78,16 +78,12 @@ def _errors(block: Reading, name: str, codes: IntArray, counts: IntArray) -> tup
     if block.protocol.telling_weights.size > LARGE:
         return 0, None, len(fine.values)
     tally = _tally(block, codes, counts)
-    found = [tally.functional(row) for row in fine.chances]
-    squares = [tally.covariance(one, one) for one in found if one is not None]
-    count, most = (np.array([of(one) for one in found if one is not None]) for of in (tally.total, _most))
+    found = [one for row in fine.chances if (one := tally.functional(row)) is not None]
+    squares = [tally.covariance(one, one) for one in found]
+    count, most = np.array([tally.total(one) for one in found]), np.array([one.most for one in found])
     vague = block.face is None and is_vague(count, np.sqrt(squares), most).any()
     error = float(f"{math.sqrt(sum(squares) / len(squares)):.2g}") if squares and not vague else None
     return len(squares), error, len(fine.values)
-
-
-def _most(one: Functional) -> float:
-    return one.most
 
 
 def _tally(block: Reading, codes: IntArray, counts: IntArray) -> Tally:
