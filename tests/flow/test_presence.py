@@ -276,6 +276,14 @@ def test_a_sum_that_says_more_than_its_parts_is_found(clinic: Path) -> None:
         rechain(clinic / "private", lines)
 
 
+def test_who_is_absent_may_be_told_apart_inside_a_cell(clinic: Path) -> None:
+    """The usual LDP is about any two values of the columns, and nobody counted those of one cell by absence."""
+    wide = {"name": "about", "columns": ["job", "ward"], "cells": {"most": 3}}
+    made = run(clinic, public=[wide], source__filter="ward = 'east' OR id % 3 = 0")
+    assert made.composed.together.figure is None
+    assert everything_holds(clinic, made.release)["ledger-composed"] == "passed"
+
+
 def test_without_identifiers_a_row_may_be_dropped_as_well(clinic: Path) -> None:
     source = {"table": "people.parquet", "missing": "drop"}
     made = run(clinic, **LIP, source=source, draws={"kind": "fresh"})

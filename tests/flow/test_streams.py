@@ -84,6 +84,10 @@ def test_who_reads_slowly_from_a_pipe_that_does_not_wait_reads_all(tmp_path: Pat
     os.set_blocking(write, False)
     fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
     other = {"stdout": "stderr", "stderr": "stdout"}[stream]
+    for name in ("three", "four"):
+        copy = Path(policies[0]).read_text().replace("one", name)
+        policies.append(str(tmp_path / f"{name}.yaml"))
+        Path(policies[-1]).write_text(copy)
     command = [*FUNNEL, "run", "--json", "--log", "json", *policies]
     process = subprocess.Popen(command, **{stream: write, other: subprocess.DEVNULL})
     os.close(write)
@@ -94,6 +98,7 @@ def test_who_reads_slowly_from_a_pipe_that_does_not_wait_reads_all(tmp_path: Pat
         time.sleep(0.001)
     os.close(read)
     assert process.wait() == 0
+    assert len(told) > 4096, "it was never full"
     lines = [json.loads(line) for line in told.decode().splitlines()]
     assert [one["policy"] for one in lines if "code" in one] == policies
     assert published(tmp_path) == {"one", "two"}
