@@ -27,7 +27,8 @@ MEANING: dict[Flag, str] = {
     "nothing fits": "nothing fits: no value that this release can hold is meant",
     "noisy": "noisy: a count below zero; an error that is over half of the figure, or of the range of a mean or share, "
     "or over a quarter of their records, or would be with one record more; a count or sum that one record more can "
-    "carry out of its interval, by over a quarter of it; or an error so large that no interval ends",
+    "carry out of its interval, by over a quarter of it; or an error so large that no interval ends. Who leaves such "
+    "figures out keeps small ones where chance made them large, and of those fewer intervals hold the truth",
     "modelled": "modelled: as cells.json has it, which is pooled, fitted and rounded; the error is of drawing cells "
     "alone, and the truth may often lie outside the interval",
 }

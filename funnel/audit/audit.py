@@ -14,6 +14,7 @@ from funnel.audit.extras import (
     catalogue,
     composition,
     declared,
+    drift,
     everybody,
     export,
     fit,
@@ -59,8 +60,8 @@ if TYPE_CHECKING:
     from funnel.release.written import Each
 
 EXTRAS: tuple[ModuleType, ...] = (
-    *(export, pages, catalogue, mechanism, agreed, policy, pinned, declared, noise, spent, uncertainty, rounded),
-    *(truth, observer),
+    *(export, pages, catalogue, mechanism, agreed, policy, pinned, drift),
+    *(declared, noise, spent, uncertainty, rounded, truth, observer),
     *(averages, bound, fit, totals, partitions, everybody, meanings, identity, repeats, composition, promises),
     *(signature, newest, table),
 )

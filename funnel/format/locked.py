@@ -8,6 +8,9 @@ from typing import Literal
 from funnel.format.fields import Alphabet, Sha256
 from funnel.format.schema import Grid
 
+FOLDER = "locks"
+"""In the private folder."""
+
 
 @dataclass(frozen=True)
 class LockedFile:

@@ -28,6 +28,7 @@ from funnel.lock.drift import drift
 from funnel.lock.lock import Lock, damaged_lock, read_lock
 from funnel.lock.pinned import SPENDS, counts_hash, kept_counts
 from funnel.lock.relabel import Relabelled, Rule, relabel
+from funnel.measure.exact import rational
 from funnel.measure.figures import round_up
 from funnel.mechanisms import MECHANISMS, Mechanism, Solved
 from funnel.mechanisms.product import Protection
@@ -58,7 +59,7 @@ def with_room(policy: Policy, room: float) -> Policy:
     notion = policy.privacy
     if not room or notion.exact_zero:
         return policy
-    return policy.model_copy(update={"privacy": notion.at(notion.epsilon * (1 - room))})
+    return policy.model_copy(update={"privacy": notion.at(float(rational(notion.epsilon) * (1 - rational(room))))})
 
 
 def new_lock(

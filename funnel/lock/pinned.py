@@ -18,14 +18,13 @@ from funnel.errors import LockError
 from funnel.files import replace_file, writing
 from funnel.format import schema
 from funnel.format.drift import DriftFile
-from funnel.format.locked import LockedFile
+from funnel.format.locked import FOLDER, LockedFile
 from funnel.ledger.estimates import Kept, path_of, read
 from funnel.lock.lock import Lock
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FOLDER = "locks"
 SPENDS = "A new lock (`funnel lock --force`) spends `estimate.epsilon` again, unless an estimate stands."
 
 

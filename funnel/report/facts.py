@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -221,9 +221,13 @@ class Facts:
 
     @cached_property
     def true_chance(self) -> tuple[float, float]:
-        """The least and the largest chance, over true values, that all of a record's released values are true."""
-        ends = [(float(one.min()), float(one.max())) for one in (p.alike() for p in self.protocols)]
-        return float(np.prod([low for low, _ in ends])), float(np.prod([high for _, high in ends]))
+        """The least and the largest chance, over true values, that all of a record's released values are true.
+
+        Blocks are drawn apart, but where they read the secret, for one and the same value of it.
+        """
+        every = [one.alike() for one in self.protocols]
+        low, high = (reduce(np.multiply, [end(one, axis=1) for one in every]) for end in (np.min, np.max))
+        return float(low.min()), float(high.max())
 
 
 def slope(protocol: AnyProtocol) -> float:

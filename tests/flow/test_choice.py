@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+import funnel
 from tests.flow.conftest import nothing_published
+from tests.support.audited import detail, failures
+from tests.support.forging import Forged, edit, seal
 from tests.support.policies import write_policy
 
 SMALL = {"sensitive": ["relationship"], "public": ["sex"], "privacy__epsilon": 0.25}
@@ -35,6 +39,23 @@ def test_auto_releases_the_best_and_lists_its_candidates(command, tmp_path):
     full = command("report", release, "--private", tmp_path / "private", "--to", tmp_path / "full")
     assert full.code == 0
     assert all(one["mechanism"] in (tmp_path / "full" / "report.html").read_text() for one in candidates)
+
+
+def test_the_candidates_are_those_of_the_policy_and_their_figures_are_said_to_be_nobodys_to_check(command, tmp_path):
+    run = command("run", write_policy(tmp_path, mechanism={"kind": "auto", "time_limit": 100}, **SMALL), "--json")
+    release = Path(run.json["release"])
+    forged = Forged(release, tmp_path / "private" / release.name)
+    told = detail(funnel.audit_release(release, forged.kept), "mechanism")
+    assert told.endswith("what other candidates keep, or why they were passed over, is the publisher’s word")
+    names = [one["mechanism"] for one in run.json["candidates"]]
+    unused = next(place for place, name in enumerate(names) if name != run.json["mechanism"])
+    for change in (
+        lambda old: old["candidates"][unused].update(mechanism="other"),
+        lambda old: old["candidates"].pop(unused),
+    ):
+        edit(release / "release.json", change)
+        seal([forged])
+        assert failures(funnel.audit_release(release, forged.kept)) == {"policy"}
 
 
 def test_what_reads_the_secret_is_not_chosen_where_a_secret_is_rare(command, tmp_path):

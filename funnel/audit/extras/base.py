@@ -12,6 +12,7 @@ import numpy as np
 
 from funnel.audit.kernel.exact import ExactArray, FloatArray, IntArray
 from funnel.audit.kernel.opened import Opened, file_of
+from funnel.audit.kernel.records import Joint
 from funnel.audit.kernel.verdict import Broken
 from funnel.cells.cells import Cells
 from funnel.cells.record import opened
@@ -79,7 +80,12 @@ class Release(Opened):
 
     def by_label(self) -> Counter[tuple[Label, ...]]:
         """How many records were released for each value of S and of every block."""
-        joint, found = self.records, Counter[tuple[Label, ...]]()
+        return self.cells_of(self.records)
+
+    @staticmethod
+    def cells_of(joint: Joint) -> Counter[tuple[Label, ...]]:
+        """Counts by the values of S and of every block."""
+        found = Counter[tuple[Label, ...]]()
         for codes, number in zip(joint.cells.tolist(), joint.number.tolist(), strict=True):
             found[tuple(one.values[code] for one, code in zip(joint.alphabets, codes, strict=True))] += number
         return found

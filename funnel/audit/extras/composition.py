@@ -30,7 +30,9 @@ from funnel.format.journal import NAME, Promise, ReleaseEntry, Together
 from funnel.ledger.whose import hidden_versions
 
 CLAIM = "ledger-composed"
-TITLE = "what the entry states of every promise is what the draws that the ledger tells of tell together"
+TITLE = (
+    "what the entry states of every promise is what the draws that the ledger tells of tell together or, rldp, more"
+)
 PRIVATE = True
 _MORE = ("srlip", "rldp", "ldp-x")
 """Notions that are about more than the counts of the secret and what is released."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import pairwise
 
@@ -56,14 +56,14 @@ def check(opened: Release) -> str:
             raise _wrong(block, f"a protocol of {manifest.mechanism}", "sets")
         if manifest.mechanism in FORMS:
             found.append(FORMS[manifest.mechanism](block, manifest))
-    _best(manifest)
-    return "; ".join(dict.fromkeys([manifest.mechanism, *found]))
+    return "; ".join(dict.fromkeys([manifest.mechanism, *found, *_best(manifest)]))
 
 
-def _best(manifest: Manifest) -> None:
-    """Of the mechanisms compared, none kept more than the one used."""
+def _best(manifest: Manifest) -> Iterator[str]:
+    """Of the mechanisms compared, none is said to keep more than the one used: what this shows of the others."""
     if manifest.candidates is None:
         return
+    yield "what other candidates keep, or why they were passed over, is the publisher’s word"
     kept = {one.mechanism: one.normalised for one in manifest.candidates}
     own, most = kept.get(manifest.mechanism), max((one for one in kept.values() if one is not None), default=None)
     stated = manifest.utility.normalised

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from funnel.audit.extras.base import Release
-from funnel.audit.kernel.verdict import Broken
+from funnel.audit.kernel.verdict import Broken, agree
 from funnel.data.alphabet import OTHER
 from funnel.errors import PolicyError
 from funnel.format import groups
 from funnel.format.known import GROUPED, OWN, RELEASED, TONIGHT
 from funnel.format.known import NAME as KNOWN
+from funnel.format.manifest import NAME as MANIFEST
 from funnel.format.protocol import Sets
 from funnel.format.sealed import SealError
 from funnel.format.terms import NAME as TERMS
@@ -117,6 +118,8 @@ def _planned(opened: Release, policy: Policy) -> int:
     notion, mechanism, estimate = policy.privacy, policy.mechanism, policy.estimate
     choice = mechanism.choice(notion.notion, secret_public=policy.secret_public)
     noise, parted = estimate.epsilon, policy.parted
+    if choice is not None and (tried := opened.manifest.candidates) is not None:
+        agree(MANIFEST, [("candidates", [*choice.ready], [one.mechanism for one in tried])])
     promise = {
         "notion": notion.notion, "epsilon": notion.epsilon, "mechanism": mechanism.kind, "beliefs": estimate.beliefs,
     }  # fmt: skip

@@ -143,13 +143,13 @@ def leakage_bound(opened: Opened) -> str:
 
 
 def leakage_stated(opened: Opened) -> str:
-    """The lip, ldp and own leakage in release.json are those of protocol.json at counts.json, rounded up."""
+    """The lip, ldp and own leakage in release.json are protocol.json’s at counts.json, rounded up or (rldp) more."""
     one, own, words = opened.manifest, NOTIONS[opened.manifest.notion], []
     for measure, leakage in {"lip": lip, "ldp": ldp, own.measure: own.leakage}.items():
         figure, found = one.leakage[measure], leakage(opened.channel)
         if not found.is_stated_as(None if figure is None else rational(figure), one.step):
             raise Broken(MANIFEST, f"leakage.{measure} is not the exact one rounded up", found.text, figure)
-        words.append(f"{measure} {'infinite' if figure is None else figure}")
+        words.append(f"{measure} {'' if found.exact else 'at most '}{'infinite' if figure is None else figure}")
     return f"{', '.join(words)} nats"
 
 

@@ -27,7 +27,7 @@ from funnel.format.solution import Certificate, Proof, SolutionFile
 from funnel.measure.leakage import lip
 from funnel.measure.observer import Observed
 from funnel.report import FORMAT, figures, page, published
-from funnel.report.facts import parts
+from funnel.report.facts import Facts, parts
 from funnel.report.observer import above
 from funnel.report.promise import within
 from funnel.report.released import significant
@@ -243,6 +243,22 @@ def test_untouched_records_are_those_that_keep_every_value(name: str) -> None:
             chance *= sum(protocol.probabilities()[y, s, x] for y in rows)
         kept += chance
     assert SAMPLES[name].full()["evidence"]["untouched"] == pytest.approx(kept / joint.rows, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_chance_of_true_values_is_that_of_records_with_one_secret(seed: int) -> None:
+    """Blocks that read the secret read the same one: the least chances of two do not meet in a record of no secret."""
+    roll, secret = np.random.default_rng(seed), Alphabet.of(("s",), [("a",), ("b",), ("c",)])
+    protocols = []
+    for name in "xz":
+        inputs = Alphabet.of((name,), [("0",), ("1",)])
+        kept = roll.integers(1, 255, (3, 2))
+        weights = np.array([[kept[:, 0], 256 - kept[:, 1]], [256 - kept[:, 0], kept[:, 1]]]).transpose(0, 2, 1)
+        protocols.append(Protocol(inputs, inputs, 8, weights, secret))
+    ways = product(range(3), range(2), range(2))
+    true = [protocols[0].alike()[s, x] * protocols[1].alike()[s, z] for s, x, z in ways]
+    found = Facts(SAMPLES["two_blocks"].manifest, tuple(protocols)).true_chance
+    assert found == pytest.approx((min(true), max(true)))
 
 
 @pytest.mark.long

@@ -1,0 +1,146 @@
+"""drift.json: what it says of the lock, of the counts of its night and of tonight's, and how far these are apart."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from funnel.audit.extras.base import Release
+from funnel.audit.extras.pinned import lock_facts
+from funnel.audit.kernel.exact import rational
+from funnel.audit.kernel.notions import NOTIONS, ldp
+from funnel.audit.kernel.opened import content, parsed
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree
+from funnel.format.drift import NAME, DriftFile
+from funnel.format.fields import Label
+from funnel.format.locked import FOLDER, LockedFile
+from funnel.format.schema import outside
+
+CLAIM = "drift"
+TITLE = (
+    "drift.json says of the lock, of its night and of this release’s records what these say; which values and keys are"
+    " new, and how many records have those values, is the publisher’s word"
+)
+PRIVATE = True
+ORDER = 2.0
+"""Of the divergence, where the notion names none."""
+_NEAR = 1e-9
+"""How far figures in floating point may lie from one another."""
+_STEP = Fraction(1, 10**9)
+Table = Counter[tuple[Label, ...]]
+"""Records by the values of S and of every block."""
+
+
+def check(opened: Release) -> str | Unchecked:
+    """Every figure that other files tell; how far the table has moved where the counts of the lock are kept.
+
+    Raises Broken.
+    """
+    one, now = opened.manifest, opened.by_label()
+    if one.locked is None:
+        return Unchecked(NOT_CLAIMED + "the protocol was solved for this release")
+    found, facts = parsed(DriftFile, NAME, opened.read(NAME)), lock_facts(opened)
+    noisy = opened.counts.private is not None
+    # What holds for a set of distributions is compared with one of them.
+    measure = "ldp" if noisy and one.notion == "rldp" else NOTIONS[one.notion].measure
+    empty = [
+        value
+        for place, block in enumerate(opened.alphabets, start=1)
+        for value in block.values
+        if value not in {cell[place] for cell in now}
+    ]
+    agree(NAME, [
+        ("lock", one.locked.checksum, found.lock),
+        ("time of the lock", facts.get("made"), found.made),
+        ("records of the lock", facts.get("rows"), found.rows_then),
+        ("leakage of the lock", _named(facts, "leakage", measure), found.leakage_then),
+        ("radius of the lock", _named(facts, "parameters", "radius"), found.radius),
+        ("measure and order", (measure, one.parameters.order or ORDER), (found.measure, found.order)),
+        ("noise", noisy, found.noisy),
+        ("records", opened.records.rows, found.rows_now),
+        ("values without records", empty, [*found.gone]),
+    ])  # fmt: skip
+    _check_leakage(opened, found)
+    return f"{found.rows_then} records then, {found.rows_now} now, {_moved(opened, found, now)}"
+
+
+def _named(facts: dict[str, object], section: str, name: str) -> object:
+    part = facts.get(section)
+    return part.get(name) if isinstance(part, dict) else None
+
+
+def _check_leakage(opened: Release, found: DriftFile) -> None:
+    """The leakage now is that at the records' own counts; a robust one rounds up to that stated. Raises Broken."""
+    one, stated = opened.manifest, found.leakage_now
+    noisy = opened.counts.private is not None
+    if one.notion == "rldp" and not noisy:
+        most = one.leakage["rldp"]
+        held = stated is not None and most is not None and 0 <= rational(most) - rational(stated) < one.step
+        told = f"{most}, or what rounds up to it"
+    else:
+        measured = ldp if one.notion == "rldp" else NOTIONS[one.notion].leakage
+        leakage = measured(replace(opened.channel, counts=opened.records.dense()) if noisy else opened.channel)
+        told = leakage.text
+        held = leakage.is_stated_as(None if stated is None else rational(stated) + _STEP / 2, _STEP)
+    if not held:
+        raise Broken(NAME, "leakage_now is not that at the counts of the records", told, stated)
+
+
+def _moved(opened: Release, found: DriftFile, now: Table) -> str:
+    """How far from the counts of the lock those of the records are, in words. Raises Broken."""
+    if not found.known and not found.noisy:
+        told = (found.distance, found.divergence, found.inside, found.new_secrets, found.gone_secrets)
+        agree(NAME, [("what nobody knows of the counts of the lock", (None,) * 5, told)])
+        return "the counts of the lock’s night not kept"
+    if (kept := _then(opened, found)) is None:
+        return "how far apart not compared, for the counts of the lock’s night are not kept any more"
+    (then, secrets), own = kept, {*opened.secret.values}
+    p, q = ([one[cell] / one.total() for cell in {**then, **now}] for one in (then, now))
+    distance, divergence = sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2, _renyi(p, q, found.order)
+    inside = None if found.radius is None else found.divergence is not None and found.divergence <= found.radius
+    agree(NAME, [
+        ("whether its counts are known", True, found.known),
+        ("whether it lies in the set of the lock", inside, found.inside),
+        ("new and gone secrets", (own - secrets, secrets - own),
+         ({*(found.new_secrets or ())}, {*(found.gone_secrets or ())})),
+    ])  # fmt: skip
+    for what, expected, stated in (("distance", distance, found.distance),
+                                   ("divergence", divergence, found.divergence)):  # fmt: skip
+        alike = expected is not None and stated is not None and abs(expected - stated) <= _NEAR * (1 + expected)
+        if not alike and (expected, stated) != (None, None):
+            raise Broken(NAME, f"{what} is not that from the counts of the lock", expected, stated)
+    return "how far apart worked out again"
+
+
+def _then(opened: Release, found: DriftFile) -> tuple[Table, set[Label]] | None:
+    """The counts of the lock, noisy ones those of the claims, and values of S; None where not kept. Raises Broken."""
+    if found.noisy:
+        return opened.cells_of(opened.joint), {*opened.secret.values}
+    path = opened.root / FOLDER / f"{found.lock}.json"
+    if not path.exists():
+        return None
+    kept = parsed(LockedFile, path.name, content(path))
+    blocks = (kept.secret, *kept.blocks)
+    agree(path.name, [
+        ("lock", found.lock, kept.lock),
+        ("columns and values", opened.alphabets, kept.blocks),
+        ("codes", False, outside(kept.cells, [len(one.values) for one in blocks])),
+        ("records", found.rows_then, sum(row[-1] for row in kept.cells)),
+    ])  # fmt: skip
+    then = Table()
+    for *codes, number in kept.cells:
+        then[tuple(one.values[code] for one, code in zip(blocks, codes, strict=True))] += number
+    return then, {*kept.secret.values}
+
+
+def _renyi(p: Sequence[float], q: Sequence[float], order: float) -> float | None:
+    """D_order(p||q) in nats ([RLDP] equation 5), the relative entropy at order 1; None where it is infinite."""
+    both = [(a, b) for a, b in zip(p, q, strict=True) if a and b]
+    if not both or (order >= 1 and any(a and not b for a, b in zip(p, q, strict=True))):
+        return None
+    if order == 1:
+        return max(math.fsum(a * math.log(a / b) for a, b in both), 0.0)
+    return max(math.log(math.fsum(a**order * b ** (1 - order) for a, b in both)) / (order - 1), 0.0)
