@@ -253,6 +253,17 @@ def test_only_answers_that_one_record_can_have_widen_an_interval():
         assert one.low == one.estimate == one.high
 
 
+def test_who_leaves_flagged_figures_out_keeps_intervals_that_hold_the_truth_less_often():
+    """Of a small count those estimates that are not flagged are the large ones; the flag's meaning says so."""
+    truth, error = 40.0, 30.0
+    found = [total(value, error**2, 0.0, 1e6, 0.95) for value in np.random.default_rng(3).normal(truth, error, 20_000)]
+    held = np.array([low <= truth <= high for _, _, low, high, _ in found])
+    kept = np.array([flag is None for *_, flag in found])
+    assert abs(held.mean() - 0.95) < 0.005
+    assert held[kept].mean() < 0.92
+    assert "of those fewer intervals hold the truth" in MEANING["noisy"]
+
+
 def test_a_count_below_zero_is_noisy_however_small_its_error_and_a_sum_of_losses_is_not():
     assert total(-306.0, 36.6**2, 0.0, 32_561.0, 0.95)[4] == "noisy"
     assert total(-306.0, 36.6**2, -1e6, 0.0, 0.95)[4] is None
