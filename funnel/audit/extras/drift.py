@@ -46,12 +46,8 @@ def check(opened: Release) -> str | Unchecked:
     noisy = opened.counts.private is not None
     # What holds for a set of distributions is compared with one of them.
     measure = "ldp" if noisy and one.notion == "rldp" else NOTIONS[one.notion].measure
-    empty = [
-        value
-        for place, block in enumerate(opened.alphabets, start=1)
-        for value in block.values
-        if value not in {cell[place] for cell in now}
-    ]
+    seen = [{*values} for values in zip(*now, strict=True)][1:]
+    empty = [v for block, some in zip(opened.alphabets, seen, strict=True) for v in block.values if v not in some]
     agree(NAME, [
         ("lock", one.locked.checksum, found.lock),
         ("time of the lock", facts.get("made"), found.made),
@@ -137,10 +133,12 @@ def _then(opened: Release, found: DriftFile) -> tuple[Table, set[Label]] | None:
 
 
 def _renyi(p: Sequence[float], q: Sequence[float], order: float) -> float | None:
-    """D_order(p||q) in nats ([RLDP] equation 5), the relative entropy at order 1; None where it is infinite."""
-    both = [(a, b) for a, b in zip(p, q, strict=True) if a and b]
+    """D_order(p||q) in nats ([RLDP] section 3), the relative entropy at order 1; None where it is infinite."""
+    both = [(a, math.log(a), math.log(b)) for a, b in zip(p, q, strict=True) if a and b]
     if not both or (order >= 1 and any(a and not b for a, b in zip(p, q, strict=True))):
         return None
     if order == 1:
-        return max(math.fsum(a * math.log(a / b) for a, b in both), 0.0)
-    return max(math.log(math.fsum(a**order * b ** (1 - order) for a, b in both)) / (order - 1), 0.0)
+        return max(math.fsum(a * (log_a - log_b) for a, log_a, log_b in both), 0.0)
+    powers = [order * log_a + (1 - order) * log_b for _, log_a, log_b in both]
+    most = max(powers)
+    return max((most + math.log(math.fsum(math.exp(one - most) for one in powers))) / (order - 1), 0.0)
