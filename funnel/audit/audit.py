@@ -50,7 +50,7 @@ from funnel.audit.kernel.verdict import (
     Unchecked,
     counted,
 )
-from funnel.audit.pruned import Left, pruned, pruned_folder
+from funnel.audit.pruned import GONE, Left, pruned, pruned_folder
 from funnel.audit.publisher import read_public_key
 from funnel.errors import ReleaseError
 from funnel.failed import AWAY, as_error
@@ -66,6 +66,8 @@ EXTRAS: tuple[ModuleType, ...] = (
     *(signature, newest, table),
 )
 """In the order in which they are told."""
+PUBLISHED = (export, pages, catalogue, observer, fit)
+"""Those that look at the table and the pages."""
 LEDGER = (meanings, identity, repeats, composition, promises)
 """Those that read the release's entry."""
 PUBLISHED_ONLY = "only that shows the counts, the leakage and the draws"
@@ -198,11 +200,12 @@ def audit_release(
 
 def _pruned(left: Left, private: Path) -> AuditReport:
     """What is found of a release whose data were taken away: also all that its entry says, for later ones go by it."""
-    found, told = pruned(left, private), (agreed, *LEDGER)
-    if why := left.lacks:
-        extras = tuple(Finding(one.CLAIM, one.TITLE, "not checked", why) for one in told)
-    else:
-        extras = tuple(finding(one, left) for one in told)
+    found, why = pruned(left, private), left.lacks
+    extras = tuple(
+        Finding(one.CLAIM, one.TITLE, "not checked", why or GONE) if why or one in PUBLISHED else finding(one, left)
+        for one in EXTRAS
+        if one not in (signature, newest, table)
+    )
     if left.recount is not None:
         extras += (Finding(table.CLAIM, table.TITLE, "not checked", "of a pruned release no table is counted again"),)
     return AuditReport(left.release, found, extras, pruned=True)

@@ -1,18 +1,20 @@
 """The audit of a release whose data were taken away on purpose: what stays of it is as it was entered.
 
 Evidence, ledger and archive stay, and with them everything that its entry was worked out from: later releases go by its
-figures, so these are worked out again as those of any other. What needs its table is not looked at.
+figures, so these are worked out again as those of any other. What needs its table is not looked at, and says so.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.parts import archived
-from funnel.audit.kernel import claims, drawing
-from funnel.audit.kernel.check import Claims, findings
+from funnel.audit.kernel import claims
+from funnel.audit.kernel.check import PRIVATE, PUBLISHED, Claims, findings
 from funnel.audit.kernel.opened import Once, Opened, content, holds_only, parsed
 from funnel.audit.kernel.verdict import Broken, Finding, Unchecked, agree
 from funnel.audit.verify.attested import attested
@@ -21,20 +23,17 @@ from funnel.format.protocol import NAME as PROTOCOL
 from funnel.format.protocol import ProtocolFile
 from funnel.format.pruned import FOLDER, STAYS, PrunedFile
 
-_MEASURED: Claims = {
-    "counts": claims.counts,
-    "known": claims.known,
-    "leakage-bound": claims.leakage_bound,
-    "leakage-stated": claims.leakage_stated,
-    "draw-inputs": drawing.draw_inputs,
-    "draw-support": drawing.draw_support,
-    "draw-fit": drawing.draw_fit,
-}
-"""What counts, draws and protocol show without the table."""
+GONE = "its table and pages were taken away"
+_OF_THE_TABLE = ("released", "draw-outputs", "draw-independence")
+"""Claims of the kernel that nothing shows without the table."""
+_REPLACED = ("file-list", "file-hashes")
+"""Those in whose place stands what is left."""
 
 
 class Left(Release):
     """A release without its published files: what it was drawn by is the archive's copy of its protocol."""
+
+    has_table = False
 
     @Once
     def protocol(self) -> ProtocolFile:
@@ -99,4 +98,18 @@ def pruned(release: Left, private: Path) -> tuple[Finding, ...]:
         "ledger-entry": claims.ledger_entry,
         "signature": signature,
     }
-    return tuple(findings(release, looked_at if release.lacks else looked_at | _MEASURED))
+    others = {name: test for name, test in (PUBLISHED | PRIVATE).items() if name not in (*looked_at, *_REPLACED)}
+    why = release.lacks
+    for name in others if why else _OF_THE_TABLE:
+        others[name] = _left_out(others[name], why or GONE)
+    return tuple(findings(release, looked_at | others))
+
+
+def _left_out(test: Callable[[Opened], str | Unchecked], why: str) -> Callable[[Opened], str | Unchecked]:
+    """A claim that is named, with the reason why nobody looked."""
+
+    @wraps(test)
+    def told(opened: Opened) -> Unchecked:
+        return Unchecked(why)
+
+    return told

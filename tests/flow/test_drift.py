@@ -85,6 +85,20 @@ def test_another_figure_of_drift_fails(tmp_path, made, lie):
     assert failures(audited(forged)) - {"report"} == {"drift"}
 
 
+def test_the_counts_of_the_lock_are_those_that_are_kept_of_its_night(tmp_path, made):
+    """Of these the minimum was promised; those of a private estimate are noisy."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True, symlinks=True)
+    forged = night(tmp_path)
+
+    def even(old: Json) -> None:
+        (numbers,) = old["locked"]
+        numbers[0], numbers[1] = numbers[0] + 1, numbers[1] - 1
+
+    edit(forged.kept / "counts.json", even)
+    seal([forged])
+    assert failures(audited(forged)) == {"drift"}
+
+
 def test_without_the_counts_of_the_lock_what_they_say_is_not_compared(tmp_path, made):
     shutil.copytree(made, tmp_path, dirs_exist_ok=True, symlinks=True)
     forged = night(tmp_path)

@@ -78,7 +78,8 @@ def test_the_audit_of_the_folder_knows_what_was_pruned_and_checks_what_stays(mad
     assert found.verdict.startswith("4 releases (2 pruned) and the ledger: every claim")
     pruned = found.releases[0]
     shown = {one.claim for one in pruned.findings if one.status == "passed"}
-    again = {"counts", "leakage-bound", "leakage-stated", "draw-inputs", "draw-support", "draw-fit", "policy-terms"}
+    again = {"counts", "leakage-bound", "leakage-stated", "draw-inputs", "draw-support", "draw-fit", "policy-terms",
+             "protocol", "stated-bound", "minimum", "mechanism", "policy", "averages-stated"}  # fmt: skip
     entered = {"ledger-chain", "ledger-entry", "ledger-drawn", "ledger-identity", "ledger-composed", "ledger-promises"}
     assert shown == {"pruned", "manifest", "evidence", "signature"} | again | entered
     assert f"{nights(made)[0]}: pruned 20" in found.text()
@@ -86,6 +87,34 @@ def test_the_audit_of_the_folder_knows_what_was_pruned_and_checks_what_stays(mad
     assert told.startswith("ldp 0.7042 nats as told before; now 0.654 nats (")
     alone = funnel.audit_release(made / "releases" / nights(made)[0], made / "private")
     assert alone.passed and alone.pruned and alone.as_dict()["pruned"]
+
+
+def test_what_nobody_can_look_at_any_more_is_named(made: Path) -> None:
+    (first, *_) = audited(made).releases
+    gone = {one.claim for one in first.findings if one.status == "not checked" and "taken away" in one.detail}
+    assert gone == {"released", "draw-outputs", "draw-independence", "data-export", "report", "catalogue",
+                    "whole-table", "draw-chances"}  # fmt: skip
+    assert first.verdict.startswith("every claim that can be checked holds; ")
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "claims"),
+    [
+        ("release.json", lambda old: old["estimate"].update(minimum=100),
+         {"minimum", "policy-terms", "averages-stated"}),
+        ("release.json", lambda old: old["utility"].update(normalised=1.0), {"averages-stated"}),
+        ("release.json", lambda old: old["leakage"].update(ldp=0.1), {"leakage-stated"}),
+        ("release.json", lambda old: old.update(mechanism="greedy-funnel"), {"mechanism", "policy-terms"}),
+        ("terms.json", lambda old: old.update(epsilon=3.0), {"policy", "policy-terms"}),
+    ],
+)  # fmt: skip
+def test_what_stays_is_held_to_counts_and_policy(file, change, claims, home: Path) -> None:
+    """Each lie shows in what it is about, whatever mark, evidence and ledger say of its hash."""
+    first = nights(home)[0]
+    folder = home / "releases" if file == "release.json" else home / "private"
+    edit(folder / first / file, change)
+    hashes = {"pruned", "evidence", "manifest", "ledger-entry", "signature", "ledger-composed"}
+    assert failing(audited(home).releases[0]) - hashes == claims
 
 
 def test_readers_are_told_by_name(made: Path, command) -> None:

@@ -35,6 +35,8 @@ class Release(Opened):
     `asked` is the folder as it was given, which may be `latest`; `each` does some work for each of several items.
     """
 
+    has_table = True
+    """Whether the table is there, which may have been taken away on purpose."""
     terms = file_of("folder", terms.TermsFile, terms.NAME)
     population = file_of("folder", population.PopulationFile, population.NAME)
     solution = file_of("folder", solution.SolutionFile, solution.NAME)

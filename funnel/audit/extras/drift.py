@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,15 +14,16 @@ from funnel.audit.kernel.exact import rational
 from funnel.audit.kernel.notions import NOTIONS, ldp
 from funnel.audit.kernel.opened import content, parsed
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree
+from funnel.format.counts import NAME as COUNTS
 from funnel.format.drift import NAME, DriftFile
-from funnel.format.fields import Label
+from funnel.format.fields import Alphabet, Label
 from funnel.format.locked import FOLDER, LockedFile
 from funnel.format.schema import outside
 
 CLAIM = "drift"
 TITLE = (
-    "drift.json says of the lock, of its night and of this release’s records what these say; which values and keys are"
-    " new, and how many records have those values, is the publisher’s word"
+    "drift.json says of the lock, of the counts kept of its night and of this release’s records what these say; which"
+    " values and keys are new, and how many records have those values, is the publisher’s word"
 )
 PRIVATE = True
 ORDER = 2.0
@@ -94,6 +95,9 @@ def _moved(opened: Release, found: DriftFile, now: Table) -> str:
     if (kept := _then(opened, found)) is None:
         return "how far apart not compared, for the counts of the lock’s night are not kept any more"
     (then, secrets), own = kept, {*opened.secret.values}
+    if opened.counts.locked is not None:
+        sums = tuple(tuple(_records(then, place, block)) for place, block in enumerate(opened.alphabets, start=1))
+        agree(COUNTS, [("records of each value when the lock was made", sums, opened.counts.locked)])
     p, q = ([one[cell] / one.total() for cell in {**then, **now}] for one in (then, now))
     distance, divergence = sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2, _renyi(p, q, found.order)
     inside = None if found.radius is None else found.divergence is not None and found.divergence <= found.radius
@@ -130,6 +134,14 @@ def _then(opened: Release, found: DriftFile) -> tuple[Table, set[Label]] | None:
     for *codes, number in kept.cells:
         then[tuple(one.values[code] for one, code in zip(blocks, codes, strict=True))] += number
     return then, {*kept.secret.values}
+
+
+def _records(table: Table, place: int, block: Alphabet) -> Iterator[int]:
+    """How many records each value of a block has."""
+    found = Counter[Label]()
+    for cell, number in table.items():
+        found[cell[place]] += number
+    yield from (found[value] for value in block.values)
 
 
 def _renyi(p: Sequence[float], q: Sequence[float], order: float) -> float | None:

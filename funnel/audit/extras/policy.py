@@ -151,7 +151,7 @@ def _planned(opened: Release, policy: Policy) -> int:
             "partition": None if parted is None else [parted.column, parted.rows],
         },
     }
-    if not any(isinstance(block, Sets) for block in opened.protocol.blocks):
+    if opened.has_table and not any(isinstance(block, Sets) for block in opened.protocol.blocks):
         types = dict(zip(opened.released.columns, opened.released.types, strict=True))
         known["write"]["types"] = [types.get(name) for name in known["write"]["columns"]]
     try:

@@ -26,10 +26,16 @@ from funnel.format.population import PopulationFile
 from funnel.release.named import digest
 
 CLAIM = "source-counts"
-TITLE = "counts, plan, digests, cells and distances of wide blocks are those of the table given, by the policy"
+TITLE = (
+    "counts, plan, digests, distances of wide blocks and, but under a lock, their cells are those of the table given,"
+    " by the policy"
+)
 PRIVATE = True
 AGAIN = "--table FILE counts it again"
-COUNTED = "that the table counted again is the source, and that what it says of people is true"
+COUNTED = (
+    "that the table counted again is the source, what it says of people is true, and counts that a lock or an estimate"
+    " was made from were the source's"
+)
 RARE = False
 """What stands for a value that too few records share."""
 Known = tuple[str | bool | None, ...]
