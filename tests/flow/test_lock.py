@@ -522,6 +522,14 @@ def test_unseen_values_are_dropped_and_counted(folder):
     audited(folder)
 
 
+def test_a_top_of_fewer_values_than_there_are_makes_the_other_that_unseen_values_go_under(folder):
+    """As the advice says; one of as many makes none."""
+    few, all_ = ({"public": [{"name": "x", "top": top, "unseen": "other"}]} for top in (2, 3))
+    with pytest.raises(LockError, match="`top` with fewer values than there are"):
+        funnel.make_lock(write_policy(folder, **(BASE | all_)))
+    funnel.make_lock(write_policy(folder, **(BASE | few)))
+
+
 def test_unseen_values_go_under_other(folder):
     """`other` is there because the table has it; without it there is nothing to put them under."""
     changes = {"public": [{"name": "x", "unseen": "other"}]}
