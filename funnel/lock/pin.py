@@ -304,8 +304,8 @@ def _check_others(policy: Policy, joint: Joint, cells: Sequence[Cells]) -> None:
                     "wrong-value",
                     f"{one.name} has `unseen: other`, but no value `{OTHER}` tonight to put such rows under",
                     where=policy.file,
-                    advice="Name a group so (`groups`), or, but for a private estimate, use `top` with fewer values than "
-                    "there are, which makes one; or write `unseen: drop`.",
+                    advice="Name a group so (`groups`), or, but for a private estimate, use `top` with fewer values "
+                    "than there are, which makes one; or write `unseen: drop`.",
                 )
 
 

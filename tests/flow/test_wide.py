@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -300,6 +301,16 @@ def test_rare_numbers_inside_cells_have_no_value_other(command, tmp_path):
     refused = command("run", write_policy(tmp_path, **WIDE | wide(columns=columns)))
     assert refused.code == FAULT and "inside cells age is no text, and has no value `other`" in refused.err
     assert nothing_published(tmp_path)
+
+
+def test_what_is_proven_of_a_wide_block_is_about_draws_from_its_cells(released, tmp_path):
+    """Who draws from the columns inside may tell single values apart where a cell does not, and may keep more of it."""
+    release = released(mechanism="optimal", privacy={"notion": "lip", "epsilon": 0.1})
+    (_, page), _ = reports(release, tmp_path / "private")
+    assert json.loads((release / "release.json").read_text())["utility"]["upper_bound"] < 1
+    assert re.search(r"no more than [\d.]+% is possible by drawing from cells of", page.text)
+    assert "that draws from the true cells of" in page.text
+    assert "to keep information about the true cells within the promise" in page.text
 
 
 def test_true_cells_are_not_called_true_rows(released, tmp_path):
