@@ -4,11 +4,13 @@ What the ledger composes takes x for what earlier releases drew from. That is so
 its values mean the same, and where an identifier is the same person. Both are a promise of the source; what speaks
 against it is looked for here, in a sample of people that is the same ones every night (`funnel.format.people`):
 
-- Identifiers are other people's where hardly any of them were there before, or where secret and columns are others for
-  most of them. Then nothing is known of how permanent draws go together, and x itself bounds them.
-- A column is another one where most of those who have a value now, and share a secret, had another value then; or where
-  most who have a value that the earlier protocol did not know were drawn for then, as another value. Where no person
-  can be compared, it is the same in a table of the same name with counts that hardly moved, and not otherwise.
+- Identifiers are other people's where fewer than half of the smaller sample are in the other one, or where secret and
+  columns are others for most of them. Then nothing is known of how permanent draws go together, and x itself bounds
+  them.
+- A column is another one where most of those who have a value now, and share a secret, had another value then (where
+  they are few, all such few count as one group); or where most who have a value that the earlier protocol did not know
+  were drawn for then, as another value. Where no person can be compared, it is the same in a table of the same name
+  with counts that hardly moved, and not otherwise.
 
 Over a private estimate nothing that is published or said may follow from tonight's rows but through noise. So nothing
 is looked for there: tables of one name are taken for the same, and every figure says that it takes that for granted.

@@ -183,6 +183,23 @@ def test_the_same_people_and_values_are_exact_and_some_changes_are_not(night: Fo
     assert night.audited() == set()
 
 
+@pytest.mark.parametrize(
+    ("people", "moved", "same"), [(19, 10, True), (19, 20, False), (20, 10, True), (20, 11, False)]
+)
+def test_a_column_whose_small_groups_moved_is_judged_by_all_of_them(
+    night: Folder, people: int, moved: int, same: bool
+) -> None:
+    """Of fewer than twenty with a value and a secret chance may have moved most; of twenty it has not."""
+    usual = everybody({("a", "0"): 90, ("a", "1"): 60, ("b", "0"): 60, ("b", "1"): 90})
+    few = everybody({("a", "2"): people, ("b", "2"): people})
+    before = [(s, "1" if place < moved else x) for place, (s, x) in enumerate(few)]
+    assert night([*usual, *before]).code == 0
+    first = night.entry["release"]
+    assert night([*usual, *few], accept="unbounded").code == 0
+    assert night.entry["drawn"][0]["since"] == [first if same else night.entry["release"]]
+    assert night.audited() == set()
+
+
 def test_people_who_come_with_a_new_value_are_new_and_others_are_not(night: Folder) -> None:
     """A value that the last protocol did not know: of newcomers it drew nothing, of others it did."""
     people = everybody()
