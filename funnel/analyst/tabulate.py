@@ -121,12 +121,18 @@ class _Query:
         """Those of one group."""
         label = self._label(group)
         for one in self.measures:
+            known = self._known(group, one)
+            if known is not None:
+                yield Figure(label, one.name, known, 0.0, known, known, None)
+                continue
             found = Figure(label, one.name, *self._figure(group, one, confidence))
             yield replace(found, flag="modelled") if self.modelled and found.flag is None else found
 
     def linear(self, group: tuple[int, ...], measure: Measure) -> Functional | None:
         """A total as a function; a ratio as the function that it moves with, near what it is."""
         above = self._whole(group, measure.above)
+        if self._known(group, measure) is not None:
+            return Functional(above, np.full(self._counts.shape, above.flat[0]))
         if measure.below is None:
             return self.tally.functional(above)
         below = self._whole(group, measure.below)
@@ -159,6 +165,12 @@ class _Query:
         swing = tally.swing(over.c - a / b * under.c) if b > 0 else 0.0
         return ratio(a, b, spread, confidence, under.most, measure.span, swing)
 
+    def _known(self, group: tuple[int, ...], measure: Measure) -> float | None:
+        """A total to which every record adds the same, whatever it holds, and so one without error; None of another."""
+        each = np.unique(self._held(group, measure.above))
+        known = measure.below is None and len(each) == 1 and each[0] != 0
+        return float(each[0] * self._counts.sum()) if known else None
+
     def _fits(self, group: tuple[int, ...]) -> bool:
         """Whether some value of the group is meant."""
         return bool(self._whole(group, self.measures[0].above).any())
@@ -178,10 +190,14 @@ class _Query:
 
     def _whole(self, group: tuple[int, ...], function: FloatArray) -> FloatArray:
         """A function of fine values, zero outside the group, as one of the values that the whole tally knows."""
+        return lifted(self._held(group, function), [axis.lift for axis in self._axes])
+
+    def _held(self, group: tuple[int, ...], function: FloatArray) -> FloatArray:
+        """A function of fine values, zero outside the group."""
         held = function
         for place, (axis, own) in enumerate(zip(self._axes, group, strict=True)):
             held = held * (axis.group == own).reshape([-1 if i == place else 1 for i in range(held.ndim)])
-        return lifted(held, [axis.lift for axis in self._axes])
+        return held
 
     def _groups(self) -> Iterator[tuple[int, ...]]:
         """Groups that some value fits, in the order of the columns asked for."""

@@ -578,6 +578,17 @@ def test_a_column_inside_cells_is_read_by_profiles_and_says_so(people):
     assert opened.estimate(by="person").notes == ()
 
 
+def test_the_number_of_all_records_is_known_whatever_else_is_asked(people):
+    """Totals at face value are right on average, and that of all of them always."""
+    opened = funnel.open_release(people("wide", **RELEASES["wide"]))
+    for asked in ({}, {"mean": "hours"}, {"where": "hours IS NULL OR hours IS NOT NULL", "sum": "hours"}):
+        count = opened.estimate(**asked).figures[0]
+        assert (count.estimate, count.standard_error, count.low, count.high, count.flag) == (4000, 0, 4000, 4000, None)
+        assert np.abs(opened.covariance(**asked)[0]).max() < 1e-6
+    for asked in ({"by": "person"}, {"where": "hours >= 40"}):
+        assert any(one.standard_error for one in opened.estimate(**asked).figures)
+
+
 @pytest.fixture
 def command(capsys):
     """Runs the program in this process."""
