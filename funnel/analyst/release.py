@@ -69,8 +69,9 @@ class OpenRelease:
     ) -> Tabulated:  # fmt: skip
         """Unbiased figures of the true values, for every group `by` columns, among records `where` a condition holds.
 
-        The number of records; sums and means of numbers, and shares of conditions, which are SQL over the columns of
-        the release. Raises ReleaseError: `question` for what it cannot answer, `wrong-value` for a confidence that is
+        The number of records; sums of numbers, and means of those who have one; and shares of all records of a group
+        that meet conditions, which are SQL over the columns of the release, and not met where a missing value leaves
+        them open. Raises ReleaseError: `question` for what it cannot answer, `wrong-value` for a confidence that is
         no share.
         """
         return tabulate(self._data, _question(by, where, sum, mean, share), _share(confidence))

@@ -249,7 +249,7 @@ def _measures(domain: Domain, question: Question) -> Iterator[Measure]:
     ):
         for text in texts:
             values = read(text)
-            known = held * ~np.isnan(values)
+            known = held * ~np.isnan(values) if name == "mean" else held
             yield Measure(f"{name} {text}", held * np.nan_to_num(values), known if divided else None)
 
 

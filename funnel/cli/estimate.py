@@ -22,7 +22,9 @@ def estimate(
     where: Annotated[
         str | None, typer.Option(help="Only records whose true values meet a condition (SQL).", show_default=False)
     ] = None,
-    mean: Annotated[list[str] | None, typer.Option(help=f"Mean of a number; {_MANY}.", show_default=False)] = None,
+    mean: Annotated[
+        list[str] | None, typer.Option(help=f"Mean of a number over those who have one; {_MANY}.", show_default=False)
+    ] = None,
     sum: Annotated[list[str] | None, typer.Option(help=f"Sum of a number; {_MANY}.", show_default=False)] = None,
     share: Annotated[
         list[str] | None, typer.Option(help=f"Share of a group that meets a condition; {_MANY}.", show_default=False)

@@ -152,6 +152,19 @@ def test_released_totals_that_stay_are_read_as_they_stand():
     assert both[0].estimate != 70
 
 
+def test_shares_of_a_group_are_of_all_its_records_and_a_mean_of_those_who_have_a_number():
+    rows = np.array([[0, 0, 0, 80], [0, 0, 1, 80], [0, 0, 2, 40]])
+    data = stub([block(TOWN, FAIR), block(HOURS, 8 * np.eye(3, dtype=np.int64))], rows)
+    parts = ("hours = 10", "hours = 20", "hours is null", "hours > 10 or hours is null")
+    count, mean, *shares = tabulate(data, Question(means=("hours",), shares=parts), 0.95).figures
+    assert (count.estimate, mean.estimate) == (200, pytest.approx(15))
+    assert [one.estimate for one in shares] == pytest.approx([0.4, 0.4, 0.2, 0.6])
+    for part, share in zip(parts, shares, strict=True):
+        assert tabulate(data, Question(where=part), 0.95).figures[0].estimate == pytest.approx(200 * share.estimate)
+    nobody = tabulate(data, Question(by=("hours",), shares=("hours = 10",)), 0.95).figures
+    assert [one.estimate for one in nobody if one.figure != "count"] == pytest.approx([1, 0, 0])
+
+
 def test_means_and_shares_are_ratios_with_intervals_by_fieller():
     rows = np.array([[0, 0, 0, 400], [0, 0, 1, 100], [0, 1, 1, 300], [0, 1, 2, 200]])
     data = stub([block(TOWN, FAIR), block(HOURS, THREE)], rows)
@@ -162,10 +175,13 @@ def test_means_and_shares_are_ratios_with_intervals_by_fieller():
         twenty = tabulate(data, Question(where=f"town = '{town}' and hours = 20"), 0.95).figures[0].estimate
         assert found[town, "sum hours"].estimate == pytest.approx(10 * known + 10 * twenty)
         assert found[town, "mean hours"].estimate == pytest.approx(10 + 10 * twenty / known)
-        assert found[town, "share hours = 20"].estimate == pytest.approx(twenty / known)
+        every = tabulate(data, Question(where=f"town = '{town}'"), 0.95).figures[0].estimate
+        assert found[town, "share hours = 20"].estimate == pytest.approx(twenty / every)
         share = found[town, "share hours = 20"]
         assert share.low < share.estimate < share.high
-    # a mean is 10 more than ten times the share, and so is its error
+    # of those who have hours a mean is 10 more than ten times the share, and so is its error
+    asked = Question(by=("town",), where="hours is not null", sums=("hours",), means=("hours",), shares=("hours = 20",))
+    found = {(one.group[0], one.figure): one for one in tabulate(data, asked, 0.95).figures}
     table = covariances(data, asked)
     assert np.allclose(table, table.T)
     names = [(one.group[0], one.figure) for one in tabulate(data, asked, 0.95).figures]
