@@ -178,6 +178,16 @@ class Rldp(Notion):
         """LDP at the channel's own distribution: what holds for a set of them is compared with one."""
         return "ldp", measures.ldp(channel.table)
 
+    @property
+    def unmeasured(self) -> str:
+        """The sets of earlier counts, which a confidence may have made wider; a radius is asked for as it is."""
+        if self.confidence is None and self.radius is not None:
+            return ""
+        return (
+            "what all releases tell together is measured over the uncertainty set of the last one; under a "
+            "distribution that only an earlier and wider set holds, they may tell more"
+        )
+
     def measuring_steps(self, joint: Joint) -> int:
         """Fewer, as every output has its own search over the set of distributions."""
         return ROBUST_STEPS

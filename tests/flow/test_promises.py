@@ -711,6 +711,43 @@ def test_whoever_a_promise_does_not_cover_any_more_is_spoken_of(command, folder:
     assert "whoever knows values that enough records shared in an earlier release, and fewer share in this one" in told
 
 
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_wider_set_of_an_earlier_night_is_spoken_of(command, folder: Path, language: str) -> None:
+    """By a confidence the set shrinks as people come; what is told together is about tonight's."""
+    asked = {"privacy": {"notion": "rldp", "epsilon": 0.5, "confidence": 0.9}, "budget": None}
+    to = {"release": {"to": "releases", "private": "private", "language": language}}
+    people = folder / "people.parquet"
+    table = folder.joinpath("all.parquet")
+    people.rename(table)
+    duckdb.sql(f"COPY (SELECT * FROM '{table}' WHERE id % 4 > 0) TO '{people}' (FORMAT parquet)")
+    left = "under a distribution that only an earlier and wider set holds, they may tell more"
+    made = run(folder, FIRST | asked | to)
+    assert not any(left in one for one in made.warnings)
+    people.unlink()
+    table.rename(people)
+    made = run(folder, FIRST | asked | to)
+    sets = [one.own.parameters.radius for one in Journal(folder / "private").releases()]
+    assert sets[0] > sets[1]
+    assert any(left in one for one in made.warnings)
+    assert left in command("ledger", folder / "policy.yaml").out
+    told = " ".join(html.unescape((Path(made.release) / "report.html").read_text()).split())
+    page = {
+        "en": "is about every distribution in the set of this one; under one that only an earlier and wider set holds",
+        "de": "handelt von jeder Verteilung in der Menge dieser einen; unter einer, die nur eine frühere, weitere",
+    }
+    assert page[language] in told
+    assert everything_holds(folder)
+
+
+def test_a_radius_that_is_asked_for_is_that_of_every_night(command, folder: Path) -> None:
+    asked = {"privacy": {"notion": "rldp", "epsilon": 0.5, "radius": 0.01}, "budget": None}
+    run(folder, FIRST | asked)
+    made = run(folder, FIRST | asked, mechanism="optimal")
+    assert not any("wider set" in one for one in made.warnings)
+    assert "wider set" not in command("ledger", folder / "policy.yaml").out
+    assert "wider" not in html.unescape((Path(made.release) / "report.html").read_text())
+
+
 def test_an_average_over_several_releases_is_called_one(command, folder: Path) -> None:
     """Two answers together may move one person's belief by far more."""
     terms = FIRST | {"privacy": {"notion": "mutual-information", "epsilon": 0.02}, "budget": None}
