@@ -99,14 +99,17 @@ def _nominal(source: SourceColumn, counts: IntArray, support: int) -> Merged:
 
 
 def _merged(source: SourceColumn, seen: Sequence[int], counts: IntArray, support: int) -> set[int]:
-    """Codes of the values that become one: the rare, and the next rarest until they have support together."""
-    rarest = sorted(seen, key=lambda code: (counts[code], source.values[code] or ""))
-    if counts[rarest[0]] >= support:
+    """Codes of the values that become one: the rare, and the next rarest until they have support together.
+
+    A value that is called `other` already has its records in that one.
+    """
+    if min(counts[code] for code in seen) >= support:
         return set()
     if not _textual(source.type):
-        return {code for code in rarest if counts[code] < support}
-    total = np.cumsum(counts[rarest])
-    enough = int(np.argmax(total >= support))
+        return {code for code in seen if counts[code] < support}
+    rarest = sorted(seen, key=lambda code: (source.values[code] == OTHER, counts[code], source.values[code] or ""))
+    there = counts[rarest.pop()] if source.values[rarest[-1]] == OTHER else 0
+    enough = int(np.argmax(there + np.cumsum(counts[rarest]) >= support))
     rare = int((counts[rarest] < support).sum())
     return set(rarest[: max(enough + 1, rare)])
 

@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
@@ -118,6 +119,18 @@ def test_hashes_are_those_of_the_files_and_columns_those_of_the_table(kind: str,
     columns = [name.strip('"') for name in columns]
     assert [one["name"] for one in package["resources"][0]["schema"]["fields"]] == columns
     assert [one["source"]["extract"]["column"] for one in bread["recordSet"][0]["field"]] == columns
+
+
+@pytest.mark.parametrize(("written", "listed"), [("parquet", ["", "x1"]), ("csv", ["x1"])])
+def test_an_empty_text_is_a_category_where_it_is_not_read_as_missing(
+    tmp_path: Path, written: str, listed: list[str]
+) -> None:
+    rows = "SELECT i AS id, 's' || (i % 2) AS s, if(i % 3 = 0, '', 'x1') AS x FROM range(90) t(i)"
+    duckdb.sql(f"COPY ({rows}) TO '{tmp_path}/people.parquet' (FORMAT parquet)")
+    draws = {"draws": {"kind": "fresh"}, "release__format": written}
+    made = Path(funnel.run(write_policy(tmp_path, **(SMALL | draws))).release or "")
+    (field,) = read(made, "datapackage.json")["resources"][0]["schema"]["fields"]
+    assert field["categories"] == listed
 
 
 def test_fields_have_types_categories_and_descriptions(made: dict[str, Path]) -> None:

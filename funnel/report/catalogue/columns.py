@@ -74,7 +74,7 @@ class _Part:
         kind = "array" if self.role == "listed" else _kind(self.type)
         own = [" ".join(given[name].split()) for name in self.of or (self.name,) if name in given]
         words = [*(one if one[-1] in ".!?" else f"{one}." for one in own), said[self.role]]
-        values = tuple(dict.fromkeys(value for value in self.values if value))
+        values = tuple(dict.fromkeys(value for value in self.values if value is not None))
         listed = values if len(values) <= MOST and kind in ("string", "integer") else ()
         return Column(self.name, kind, " ".join(words), listed)
 

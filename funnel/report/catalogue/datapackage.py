@@ -63,20 +63,21 @@ def _table(record: Record) -> Json:
     """The table; of many files, the schema is that of each, and the column of the folders stands beside it."""
     file = record.data[0]
     found = _resource(file) | ({"encoding": "utf-8"} if file.media == "text/csv" else {})
-    fields = [_field(one) for one in record.columns if one.name != record.folders]
+    # Of a CSV, readers of packages take an empty text for a missing one.
+    fields = {one.name: _field(one, empty=file.media != "text/csv") for one in record.columns}
     if record.folders is not None:
-        found["partition"] = next(_field(one) for one in record.columns if one.name == record.folders)
+        found["partition"] = fields.pop(record.folders)
     if record.several:
         found["path"] = [one.name for one in record.data]
         del found["bytes"], found["hash"]  # which are those of one file; croissant.json has each file's
-    return found | {"name": "data", "type": "table", "schema": {"fields": fields}}
+    return found | {"name": "data", "type": "table", "schema": {"fields": [*fields.values()]}}
 
 
-def _field(column: Column) -> Json:
+def _field(column: Column, *, empty: bool) -> Json:
     """A column; times are as the writer writes them, whose blank between date and time is not the standard's T."""
     found: Json = {"name": column.name, "type": column.kind, "description": column.words}
     if column.kind == "datetime":
         found["format"] = "any"
-    if column.values:
-        found["categories"] = [*map(int, column.values)] if column.kind == "integer" else list(column.values)
+    if values := [one for one in column.values if one or empty]:
+        found["categories"] = [*map(int, values)] if column.kind == "integer" else values
     return found

@@ -228,6 +228,23 @@ def test_rare_values_become_other_until_it_has_support(tmp_path, minimum, values
     assert ("rare       x" in summary.text()) == (told != (0, 0))
 
 
+@pytest.mark.parametrize(
+    ("minimum", "values", "told"),
+    [
+        (7, ["c", "d", "other"], (1, 4)),  # six of the fifteen were called so, and with the four they are enough
+        (11, ["d", "other"], (2, 19)),
+        (16, ["d", "other"], (2, 19)),
+    ],
+)
+def test_a_value_that_is_called_other_has_its_records_in_it(tmp_path, minimum, values, told):
+    called = SKEWED.replace("'b'", "'other'")
+    path = policy(tmp_path, called, {"name": "x", "rare": "other"}, estimate={"minimum": minimum})
+    summary = funnel.run(path, dry_run=True)
+    assert [value for (value,) in summary.joint.blocks[0].values] == values
+    (merged,) = summary.as_dict()["rare"]
+    assert (merged["column"], merged["values"], merged["records"]) == ("x", *told)
+
+
 def test_rare_groups_and_missing_values_become_other_too(tmp_path):
     value = f"if(i < 2, NULL, {SKEWED})"
     column = {"name": "x", "rare": "other", "groups": {"A": ["a", "b"]}}
