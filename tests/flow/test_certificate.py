@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import sys
@@ -20,6 +21,8 @@ from funnel.optimise.columns.search import Columns
 from funnel.plan.rebuild import rebuild
 from funnel.release import solution
 from tests.support.audited import detail, missing, statuses
+from tests.support.people import SMALL as TWO
+from tests.support.people import people
 from tests.support.policies import write_policy
 
 BOXES, ROWS, PAIRS = (
@@ -160,3 +163,32 @@ def test_a_release_whose_proof_does_not_hold_is_never_published(
         funnel.run(write_policy(tmp_path))
     assert caught.value.code == "audit-failed"
     assert not os.path.lexists(tmp_path / "releases" / "latest")
+
+
+OF_FEW = {
+    "en": (
+        ["how close they come to the best is not told", "What any other mechanism could keep", "A ceiling on what any"],
+        ["may keep more", "No ceiling", "The ceiling is proven"],
+    ),
+    "de": (
+        ["wie nahe sie dem Besten kommen", "Was irgendein anderes Verfahren", "Eine Obergrenze dessen"],
+        ["vielleicht mehr", "mehr erhalten", "Die Obergrenze ist"],
+    ),
+}
+"""What pages say of the optimum of a few records, and what they do not."""
+
+
+@pytest.mark.parametrize("language", OF_FEW)
+def test_of_few_records_nothing_is_said_of_what_others_could_keep(tmp_path: Path, language: str) -> None:
+    """The optimum is proven in the private evidence, and a figure of it would tell single records."""
+    people(tmp_path, [[4, 2, 1], [1, 3, 3]])
+    asked = {"privacy": {"notion": "lip", "epsilon": 0.5}, "mechanism": "optimal", "estimate": {"minimum": 1}}
+    asked |= {"draws": {"kind": "fresh"}, "release__language": language}
+    made = Path(funnel.run(write_policy(tmp_path, **(TWO | asked))).release or "")
+    full, published = (
+        " ".join(html.unescape((folder / "report.html").read_text()).split())
+        for folder in (tmp_path / "private" / made.name, made)
+    )
+    told, never = OF_FEW[language]
+    assert all(one in full for one in told)
+    assert not any(one in full + published for one in never)
