@@ -208,7 +208,7 @@ def _pruned(left: Left, private: Path) -> AuditReport:
     )
     if left.recount is not None:
         extras += (Finding(table.CLAIM, table.TITLE, "not checked", "of a pruned release no table is counted again"),)
-    return AuditReport(left.release, found, extras, pruned=True)
+    return AuditReport(left.release, found, extras, kernel.unbounded(left), pruned=True)
 
 
 def finding(extra: ModuleType, opened: Release) -> Finding:

@@ -24,9 +24,9 @@ from funnel.format.protocol import ProtocolFile
 from funnel.format.pruned import FOLDER, STAYS, PrunedFile
 
 GONE = "its table and pages were taken away"
-_OF_THE_TABLE = ("released", "draw-outputs", "draw-independence")
-"""Claims of the kernel that nothing shows without the table."""
-_REPLACED = ("file-list", "file-hashes")
+_OF_THE_TABLE = ("file-hashes", "released", "draw-outputs", "draw-independence")
+"""Claims of the kernel that nothing shows without the files."""
+_REPLACED = ("file-list",)
 """Those in whose place stands what is left."""
 
 

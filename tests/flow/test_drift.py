@@ -12,7 +12,7 @@ import pytest
 
 import funnel
 from tests.support.audited import detail, failures, missing
-from tests.support.forging import Forged, Json, edit, seal
+from tests.support.forging import Forged, Json, edit, read, seal
 from tests.support.policies import write_policy
 
 THEN = "SELECT 's' || (i % 2) AS s, 'x' || (hash(i) % 4) AS x FROM range(900) t(i)"
@@ -70,7 +70,7 @@ def audited(one: Forged) -> funnel.AuditReport:
 def test_what_is_said_of_drift_holds(made):
     found = audited(night(made))
     assert found.passed, found.text()
-    assert detail(found, "drift").endswith("how far apart worked out again")
+    assert detail(found, "drift").endswith("how far apart, and leakage then, worked out again")
 
 
 @pytest.mark.parametrize("lie", LIES)
@@ -117,9 +117,30 @@ def test_without_the_counts_of_the_lock_what_they_say_is_not_compared(tmp_path, 
     shutil.rmtree(forged.private / "locks", ignore_errors=True)
     noisy = json.loads((forged.kept / "drift.json").read_bytes())["noisy"]
     found = audited(forged)
-    assert found.passed
+    assert found.passed and missing(found) == (set() if noisy else {"drift"})
     told = "worked out again" if noisy else "not kept any more"
     assert detail(found, "drift").endswith(told)
     edit(forged.kept / "drift.json", lambda old: old.update(distance=0.5))
     seal([forged])
     assert failures(audited(forged)) == ({"drift"} if noisy else set())
+
+
+@pytest.mark.parametrize("part", [0.5, 2.0])
+def test_a_lock_that_told_another_leakage_than_its_counts_show_fails(tmp_path, made, part):
+    """The report repeats what it says of then; under rldp more is allowed to be said."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True, symlinks=True)
+    forged = night(tmp_path)
+    old = read(forged.kept / "drift.json")
+    lock, then = forged.kept / "lock.yaml", old["leakage_then"]
+    lock.write_text(lock.read_text().replace(f"  {old['measure']}: {then}", f"  {old['measure']}: {then * part}"))
+    edit(forged.kept / "drift.json", lambda drift: drift.update(leakage_then=then * part))
+    seal([forged])
+    checksum = read(forged.folder / "release.json")["locked"]["checksum"]
+    if not old["noisy"]:
+        kept = (forged.private / "locks" / f"{old['lock']}.json").rename(forged.private / "locks" / f"{checksum}.json")
+        edit(kept, lambda counts: counts.update(lock=checksum))
+    plan = forged.kept / "plan.json"
+    plan.write_text(plan.read_text().replace(old["lock"], checksum))
+    seal([forged])
+    more = part > 1 and old["measure"] == "rldp"
+    assert failures(audited(forged)) == (set() if more else {"drift"})

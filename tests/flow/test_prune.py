@@ -92,9 +92,23 @@ def test_the_audit_of_the_folder_knows_what_was_pruned_and_checks_what_stays(mad
 def test_what_nobody_can_look_at_any_more_is_named(made: Path) -> None:
     (first, *_) = audited(made).releases
     gone = {one.claim for one in first.findings if one.status == "not checked" and "taken away" in one.detail}
-    assert gone == {"released", "draw-outputs", "draw-independence", "data-export", "report", "catalogue",
-                    "whole-table", "draw-chances"}  # fmt: skip
+    assert gone == {"file-hashes", "released", "draw-outputs", "draw-independence", "data-export", "report",
+                    "catalogue", "whole-table", "draw-chances"}  # fmt: skip
     assert first.verdict.startswith("every claim that can be checked holds; ")
+
+
+def test_that_no_bound_is_known_is_said_first_of_a_pruned_release_too(command, tmp_path: Path) -> None:
+    funnel.write_key(tmp_path / "draw.key")
+    asked = {"draws__key": "file:draw.key", "source__filter": "s = 's0' OR x = 'x0'", "accept": ["unbounded"]}
+    policy = write_policy(tmp_path, **SMALL | asked | {"privacy": {"notion": "rldp", "epsilon": 1.0}})
+    people(tmp_path, MONDAY)
+    whole, _ = (Path(funnel.run(policy).release or "") for _ in range(2))
+    before = funnel.audit_release(whole, tmp_path / "private")
+    funnel.prune(policy, 1)
+    after = funnel.audit_release(whole, tmp_path / "private")
+    assert after.pruned and after.passed
+    assert before.unbounded == after.unbounded == after.as_dict()["unbounded"]
+    assert after.verdict.startswith("No finite bound is known: ")
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
+
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.pinned import lock_facts
+from funnel.audit.extras.together import certified
 from funnel.audit.kernel.exact import rational
 from funnel.audit.kernel.notions import NOTIONS, ldp
 from funnel.audit.kernel.opened import content, parsed
+from funnel.audit.kernel.records import Joint
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree
 from funnel.format.counts import NAME as COUNTS
 from funnel.format.drift import NAME, DriftFile
 from funnel.format.fields import Alphabet, Label
 from funnel.format.locked import FOLDER, LockedFile
+from funnel.format.manifest import decimals
 from funnel.format.schema import outside
 
 CLAIM = "drift"
@@ -61,10 +66,20 @@ def check(opened: Release) -> str | Unchecked:
         ("values without records", empty, [*found.gone]),
     ])  # fmt: skip
     _check_leakage(opened, found)
-    if not found.known and _then(opened, found) is not None:
+    then = _then(opened, found)
+    if not found.known:
+        told = (found.distance, found.divergence, found.inside, found.new_secrets, found.gone_secrets)
+        agree(NAME, [("what nobody knows of the counts of the lock", (None,) * 5, told)])
         # An honest run says so whose counts were put back since, and one that would hide how far they moved.
-        return Unchecked("it says that the counts of the lock’s night were not kept, and they are here")
-    return f"{found.rows_then} records then, {found.rows_now} now, {_moved(opened, found, now)}"
+        here = "" if then is None else ", and they are here"
+        return Unchecked(f"it says that the counts of the lock’s night were not kept{here}")
+    if then is None:
+        what = "how far apart, and leakage then, rest on the counts of the lock’s night"
+        return Unchecked(f"{what}, which are not kept any more")
+    _check_moved(opened, found, then, now)
+    if why := _check_then(opened, found, then):
+        return Unchecked(f"leakage then: {why}")
+    return f"{found.rows_then} records then, {found.rows_now} now; how far apart, and leakage then, worked out again"
 
 
 def _named(facts: dict[str, object], section: str, name: str) -> object:
@@ -89,15 +104,26 @@ def _check_leakage(opened: Release, found: DriftFile) -> None:
         raise Broken(NAME, "leakage_now is not that at the counts of the records", told, stated)
 
 
-def _moved(opened: Release, found: DriftFile, now: Table) -> str:
-    """How far from the counts of the lock those of the records are, in words. Raises Broken."""
-    if not found.known:
-        told = (found.distance, found.divergence, found.inside, found.new_secrets, found.gone_secrets)
-        agree(NAME, [("what nobody knows of the counts of the lock", (None,) * 5, told)])
-        return "the counts of the lock’s night not kept"
-    if (kept := _then(opened, found)) is None:
-        return "how far apart not compared, for the counts of the lock’s night are not kept any more"
-    (then, secrets), own = kept, {*opened.secret.values}
+def _check_then(opened: Release, found: DriftFile, kept: Joint) -> str | None:
+    """The lock's leakage is that of its protocol at the counts of its night; else why nobody knows. Raises Broken."""
+    one, noisy = opened.manifest, opened.counts.private is not None
+    if one.parameters.knows is not None:
+        return "it was measured given values that others may know, which are not kept"
+    if kept.alphabets[0] != opened.secret and any(block.weights.shape[1] > 1 for block in opened.blocks):
+        return "draws look at the secret, which had other values then"
+    channel = replace(opened.channel, counts=kept.dense(), possible=kept.possible(), certificate=None)
+    measured = certified if one.notion == "rldp" else NOTIONS[one.notion].leakage
+    leakage = (ldp if noisy and one.notion == "rldp" else measured)(channel)
+    step = Fraction(1, 10 ** decimals(found.rows_then, one.estimate.minimum))
+    if not leakage.is_stated_as(None if found.leakage_then is None else rational(found.leakage_then), step):
+        what = "leakage_then is not that at the counts of the lock, rounded up"
+        raise Broken(NAME, what, leakage.text, found.leakage_then)
+    return None
+
+
+def _check_moved(opened: Release, found: DriftFile, kept: Joint, now: Table) -> None:
+    """How far from the counts of the lock those of the records are. Raises Broken."""
+    then, secrets, own = opened.cells_of(kept), {*kept.alphabets[0].values}, {*opened.secret.values}
     if opened.counts.locked is not None:
         sums = tuple(tuple(_records(then, place, block)) for place, block in enumerate(opened.alphabets, start=1))
         agree(COUNTS, [("records of each value when the lock was made", sums, opened.counts.locked)])
@@ -114,13 +140,12 @@ def _moved(opened: Release, found: DriftFile, now: Table) -> str:
         alike = expected is not None and stated is not None and abs(expected - stated) <= _NEAR * (1 + expected)
         if not alike and (expected, stated) != (None, None):
             raise Broken(NAME, f"{what} is not that from the counts of the lock", expected, stated)
-    return "how far apart worked out again"
 
 
-def _then(opened: Release, found: DriftFile) -> tuple[Table, set[Label]] | None:
-    """The counts of the lock, noisy ones those of the claims, and values of S; None where not kept. Raises Broken."""
+def _then(opened: Release, found: DriftFile) -> Joint | None:
+    """The counts of the lock, noisy ones those of the claims; None where they are not kept. Raises Broken."""
     if found.noisy:
-        return opened.cells_of(opened.joint), {*opened.secret.values}
+        return opened.joint
     path = opened.root / FOLDER / f"{found.lock}.json"
     if not path.exists():
         return None
@@ -132,10 +157,8 @@ def _then(opened: Release, found: DriftFile) -> tuple[Table, set[Label]] | None:
         ("codes", False, outside(kept.cells, [len(one.values) for one in blocks])),
         ("records", found.rows_then, sum(row[-1] for row in kept.cells)),
     ])  # fmt: skip
-    then = Table()
-    for *codes, number in kept.cells:
-        then[tuple(one.values[code] for one, code in zip(blocks, codes, strict=True))] += number
-    return then, {*kept.secret.values}
+    rows = np.array(kept.cells, np.int64).reshape(-1, len(blocks) + 1)
+    return Joint(blocks, rows[:, :-1], rows[:, -1])
 
 
 def _records(table: Table, place: int, block: Alphabet) -> Iterator[int]:

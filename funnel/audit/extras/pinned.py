@@ -14,7 +14,10 @@ from funnel.format.schema import as_json
 from funnel.format.sealed import SealError, unsealed
 
 CLAIM = "lock"
-TITLE = "the protocol is, weight by weight, the one that the lock fixed, and so are cells and noisy counts"
+TITLE = (
+    "the protocol is, weight by weight, the one that the lock fixed, and so are cells and noisy counts; what else"
+    " lock.yaml says of its night is the publisher’s word, but for what drift.json repeats"
+)
 PRIVATE = True
 NAME = "lock.yaml"
 

@@ -186,7 +186,7 @@ class Composition:
         channel = self._called(self.ground.channel(blocks))
         if self.ground.asked.notion != "rldp":
             return NOTIONS[self.ground.asked.notion].leakage(channel)
-        return _certified(channel)
+        return certified(channel)
 
     def _of_x(self) -> Leakage:
         """X released as it is, as far as it is released at all."""
@@ -249,7 +249,7 @@ def _silent(axis: int, one: Alphabet) -> Block:
     return Block(axis, one.columns, one.values, 0, np.ones((1, 1, len(one.values)), np.int64))
 
 
-def _certified(channel: Channel) -> Leakage:
+def certified(channel: Channel) -> Leakage:
     """Robust leakage of a channel of which no file holds a certificate: one is made, and the kernel checks it.
 
     Infinite where none shows even a bound that is out of reach, and where counts have no set of distributions.
