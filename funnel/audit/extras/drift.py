@@ -111,7 +111,8 @@ def _check_then(opened: Release, found: DriftFile, kept: Joint) -> str | None:
         return "it was measured given values that others may know, which are not kept"
     if kept.alphabets[0] != opened.secret and any(block.weights.shape[1] > 1 for block in opened.blocks):
         return "draws look at the secret, which had other values then"
-    channel = replace(opened.channel, counts=kept.dense(), possible=kept.possible(), certificate=None)
+    asked = replace(one.parameters, radius=found.radius)  # a confidence asks for another one of each night's records
+    channel = replace(opened.channel, counts=kept.dense(), possible=kept.possible(), parameters=asked, certificate=None)
     measured = certified if one.notion == "rldp" else NOTIONS[one.notion].leakage
     leakage = (ldp if noisy and one.notion == "rldp" else measured)(channel)
     step = Fraction(1, 10 ** decimals(found.rows_then, one.estimate.minimum))
