@@ -579,3 +579,24 @@ def test_between_public_values_nothing_bounds_what_absence_tells_of_columns_draw
     with pytest.raises(FunnelError, match="no finite bound"):
         run(clinic, name="other", public=[merged], source=SOURCE | {"filter": "ward = 'east'"}, accept=None,
             release__private="apart")  # fmt: skip
+
+
+@pytest.mark.parametrize("notion", ["ldp", "lip", "pml"])
+@pytest.mark.parametrize("released", ["set", "bits"])
+@pytest.mark.parametrize("public", [["job"], ["job", "ward"]])
+def test_what_sets_tell_beside_absence_is_worked_out_again(
+    clinic: Path, notion: str, released: str, public: list[str]
+) -> None:
+    """Of one block the bounds of absence and of sets are added; sets of several are listed, and measured with it."""
+    terms = {"public": public, "mechanism": {"kind": "unary-encoding", "release": released}}
+    made = run(clinic, **terms, source__filter="id % 3 > 0", privacy={"notion": notion, "epsilon": 0.5})
+    assert made.composed.together.how == ("sum" if len(public) == 1 else "exact")
+    assert made.composed.together.figure is not None
+    assert failures(audit(clinic, made.release)) == set()
+    forged = Forged(Path(made.release), clinic / "private" / Path(made.release).name)
+    lines = lines_of(forged.private)
+    (promise,) = lines[-1]["entry"]["promises"]
+    promise["together"] |= dict.fromkeys(("figure", "measured"), promise["together"]["figure"] / 2)
+    rechain(forged.private, lines)
+    seal([forged])
+    assert "ledger-composed" in failures(audit(clinic, made.release))

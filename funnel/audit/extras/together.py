@@ -17,7 +17,7 @@ from funnel.audit.extras.divided import about
 from funnel.audit.extras.overlaps import Drawer, Law, TooLarge, group_law, group_spread
 from funnel.audit.extras.parts import DrawnBlock, groups_of, tangled
 from funnel.audit.kernel.channel import Channel, everything
-from funnel.audit.kernel.exact import exp_below, rational
+from funnel.audit.kernel.exact import MOST_CELLS, exp_below, rational
 from funnel.audit.kernel.notions import INFINITE, NOTIONS, STEP, Leakage, information
 from funnel.audit.kernel.records import Block, by_axis
 from funnel.audit.kernel.verdict import Broken
@@ -230,10 +230,12 @@ class Composition:
         return own[0].inputs == alphabet.values and (not reads or self.ground.secret == self.opened.counts.secret)
 
     def whole(self) -> Channel:
-        """All draws as one channel, where all are functions of x. Raises TooLarge."""
-        if self.within or self.beyond or self.tangled or any(block.odds for block in self.blocks):
+        """All draws as one channel, where all are functions of x; sets beside others are listed. Raises TooLarge."""
+        axes = by_axis(self.blocks)
+        alone = len(axes) == 1 and axes[0][0].odds is not None
+        if self.within or self.beyond or self.tangled or alone:
             raise TooLarge
-        return self.ground.channel(self.blocks)
+        return self.ground.channel([_listed(group) for group in axes])
 
     def finite(self) -> list[float]:
         """What its ways bound the leakage by, where that is finite (nats); where one is too large, others may do."""
@@ -242,6 +244,20 @@ class Composition:
             with suppress(TooLarge, OverflowError):
                 found += [about(one) + float(more) for one, more in self._bounds(how) if more is not None]
         return [one for one in found if math.isfinite(one)]
+
+
+def _listed(group: Sequence[Block]) -> Block:
+    """The block of one axis, of sets that of all of them. Raises TooLarge."""
+    first, *rest = group
+    if not rest:
+        return first
+    if math.prod(len(one.weights) for one in group) * len(first.inputs) > MOST_CELLS:
+        raise TooLarge
+    bits = sum(one.bits for one in group)
+    weights = first.weights.astype(np.int64 if bits <= 62 else object)
+    for one in rest:  # every y with every y' of the same x
+        weights = (weights[:, None] * one.weights.astype(weights.dtype)).reshape(-1, *weights.shape[1:])
+    return Block(first.axis, first.columns, first.inputs, bits, weights)
 
 
 def _silent(axis: int, one: Alphabet) -> Block:
