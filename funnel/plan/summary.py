@@ -193,7 +193,9 @@ class Summary(Settled):
         lines += [f"estimate   {one}" for one in self.counted.words()]
         if (first := unbounded(self.composed.promises)) is not None:
             lines.insert(0, first)
-        lines += [f"rare       {one.words()}" for one in self.counted.merged if one.values]
+        left = 0 if self.protected.pinned is None else drift.told(self.protected.pinned.drift).get("dropped", 0)
+        also = ", counted with those of them that are dropped" if left else ""
+        lines += [f"rare       {one.words()}{also}" for one in self.counted.merged if one.values]
         if self.protected.pinned is not None:
             lines.append(f"drift      {drift.words(self.protected.pinned.drift)}")
         lines += self._chosen()

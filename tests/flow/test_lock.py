@@ -507,6 +507,22 @@ def test_unseen_values_are_an_error(folder):
     assert nothing_published(folder)
 
 
+def test_rare_values_are_counted_with_those_of_them_that_are_dropped(folder):
+    """What is rare is known once the table is read, and who is dropped once both columns are."""
+    night = [("s0", "x0", "a", 60), ("s0", "x1", "b", 40), ("s1", "x0", "b", 50), ("s1", "x1", "a", 45),
+             ("s0", "x2", "a", 6), ("s1", "x3", "b", 7)]  # fmt: skip
+    terms = BASE | {"public": [{"name": "x", "rare": "other"}, {"name": "z", "unseen": "drop"}], "accept": "unbounded"}
+    people(folder, night)
+    policy = write_policy(folder, **terms)
+    funnel.make_lock(policy)
+    people(folder, night)
+    assert "13 records together became another one\n" in funnel.run(policy, locked=True).text()
+    people(folder, [*night, ("s0", "x2", "new", 4)])
+    found = funnel.run(policy, locked=True)
+    assert "17 records together became another one, counted with those of them that are dropped\n" in found.text()
+    assert found.rows == 208
+
+
 def test_unseen_values_are_dropped_and_counted(folder):
     changes = {"public": [{"name": "x", "unseen": "drop"}]}
     funnel.make_lock(write_policy(folder, **(BASE | changes)))
