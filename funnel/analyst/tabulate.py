@@ -167,9 +167,11 @@ class _Query:
 
     def _known(self, group: tuple[int, ...], measure: Measure) -> float | None:
         """A total to which every record adds the same, whatever it holds, and so one without error; None of another."""
-        each = np.unique(self._held(group, measure.above))
-        known = measure.below is None and len(each) == 1 and each[0] != 0
-        return float(each[0] * self._counts.sum()) if known else None
+        if measure.below is not None:
+            return None
+        held = self._held(group, measure.above)
+        each = float(held.flat[0])
+        return each * float(self._counts.sum()) if each and (held == each).all() else None
 
     def _fits(self, group: tuple[int, ...]) -> bool:
         """Whether some value of the group is meant."""

@@ -107,9 +107,9 @@ def _merged(source: SourceColumn, seen: Sequence[int], counts: IntArray, support
         return set()
     if not _textual(source.type):
         return {code for code in seen if counts[code] < support}
-    rarest = sorted(seen, key=lambda code: (source.values[code] == OTHER, counts[code], source.values[code] or ""))
-    there = counts[rarest.pop()] if source.values[rarest[-1]] == OTHER else 0
-    enough = int(np.argmax(there + np.cumsum(counts[rarest]) >= support))
+    own = [code for code in seen if source.values[code] == OTHER]
+    rarest = sorted({*seen} - {*own}, key=lambda code: (counts[code], source.values[code] or ""))
+    enough = int(np.argmax(counts[own].sum() + np.cumsum(counts[rarest]) >= support))
     rare = int((counts[rarest] < support).sum())
     return set(rarest[: max(enough + 1, rare)])
 

@@ -70,8 +70,8 @@ def told(found: DriftFile) -> dict[str, Any]:
     figures = {key: value for key, value in vars(found).items() if key not in ("format", "unseen", *names)}
     return figures | {
         "new": len(found.unseen),
-        "dropped": _rows(found, "drop"),
-        "pooled": _rows(found, "other"),
+        "dropped": rows(found, "drop"),
+        "pooled": rows(found, "other"),
         **{name: None if (one := getattr(found, name)) is None else len(one) for name in names},
     }
 
@@ -94,13 +94,13 @@ def words(found: DriftFile) -> str:
         (len(found.gone_secrets or ()), "secret value", " gone"),
         (found.new_keys or 0, "row", " with a new key"),
         (found.gone_keys or 0, "key", " gone"),
-        (_rows(found, "other"), "row", f" under other{_times(found, 'other')}"),
-        (_rows(found, "drop"), "row", f" dropped{_times(found, 'drop')}"),
+        (rows(found, "other"), "row", f" under other{_times(found, 'other')}"),
+        (rows(found, "drop"), "row", f" dropped{_times(found, 'drop')}"),
     )
     return "; ".join([*parts, *(counted(number, what) + more for number, what, more in counts if number)])
 
 
-def _rows(found: DriftFile, rule: str) -> int:
+def rows(found: DriftFile, rule: str) -> int:
     """Records of unseen values that went the way of this rule; one with several counts once for each block."""
     return sum(one.rows for one in found.unseen if one.rule == rule)
 

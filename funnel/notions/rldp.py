@@ -181,7 +181,7 @@ class Rldp(Notion):
     @property
     def unmeasured(self) -> str:
         """The sets of earlier counts, which a confidence may have made wider; a radius is asked for as it is."""
-        if self.confidence is None and self.radius is not None:
+        if self.asked()["confidence"] is None:
             return ""
         return (
             "what all releases tell together is measured over the uncertainty set of the last one; under a "

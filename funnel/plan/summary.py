@@ -193,11 +193,11 @@ class Summary(Settled):
         lines += [f"estimate   {one}" for one in self.counted.words()]
         if (first := unbounded(self.composed.promises)) is not None:
             lines.insert(0, first)
-        left = 0 if self.protected.pinned is None else drift.told(self.protected.pinned.drift).get("dropped", 0)
-        also = ", counted with those of them that are dropped" if left else ""
+        moved = None if self.protected.pinned is None else self.protected.pinned.drift
+        also = ", counted with those of them that are dropped" if moved and drift.rows(moved, "drop") else ""
         lines += [f"rare       {one.words()}{also}" for one in self.counted.merged if one.values]
-        if self.protected.pinned is not None:
-            lines.append(f"drift      {drift.words(self.protected.pinned.drift)}")
+        if moved is not None:
+            lines.append(f"drift      {drift.words(moved)}")
         lines += self._chosen()
         if self.also is not None:
             lines.append(f"also       {self.also.table}")

@@ -27,8 +27,9 @@ from funnel.format.schema import outside
 
 CLAIM = "drift"
 TITLE = (
-    "drift.json says of the lock, of the counts kept of its night and of this release’s records what these say; which"
-    " values and keys are new, and how many records have those values, is the publisher’s word"
+    "drift.json says of the lock, of the counts kept of its night and of this release’s records what these say or, of"
+    " leakage then under rldp, more; which values and keys are new, and how many records have those values, is the"
+    " publisher’s word"
 )
 PRIVATE = True
 ORDER = 2.0
@@ -77,7 +78,7 @@ def check(opened: Release) -> str | Unchecked:
         what = "how far apart, and leakage then, rest on the counts of the lock’s night"
         return Unchecked(f"{what}, which are not kept any more")
     _check_moved(opened, found, then, now)
-    if why := _check_then(opened, found, then):
+    if why := _check_leakage_then(opened, found, then):
         return Unchecked(f"leakage then: {why}")
     return f"{found.rows_then} records then, {found.rows_now} now; how far apart, and leakage then, worked out again"
 
@@ -104,7 +105,7 @@ def _check_leakage(opened: Release, found: DriftFile) -> None:
         raise Broken(NAME, "leakage_now is not that at the counts of the records", told, stated)
 
 
-def _check_then(opened: Release, found: DriftFile, kept: Joint) -> str | None:
+def _check_leakage_then(opened: Release, found: DriftFile, kept: Joint) -> str | None:
     """The lock's leakage is that of its protocol at the counts of its night; else why nobody knows. Raises Broken."""
     one, noisy = opened.manifest, opened.counts.private is not None
     if one.parameters.knows is not None:
