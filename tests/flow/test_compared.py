@@ -17,6 +17,7 @@ from funnel.audit.kernel.check import ITEM, LEFT, NOBODY, PRIVATE, PUBLISHED, UN
 from funnel.audit.kernel.verdict import Broken
 from funnel.errors import AGAIN, FAULT
 from funnel.format.canonical import encode
+from tests.support.census import CENSUS
 from tests.support.forging import Forged, edit, seal
 from tests.support.kernel import check
 from tests.support.policies import write_policy
@@ -110,6 +111,19 @@ def test_a_plan_that_does_otherwise_than_the_policy_says_fails(made: Forged) -> 
         seal([made])
         with pytest.raises(Broken, match="the plan is one for something else"):
             policy.check(Release(made.folder, made.private))
+
+
+def test_the_other_steps_of_a_plan_are_compared_with_the_table_alone(made: Forged) -> None:
+    """And the claims say so: of where files lie, which an auditor may keep elsewhere, nothing is compared."""
+    path = made.kept / "plan.json"
+    whole = path.read_bytes()
+    for title in ("scan", "inspect", "people", "audit", "publish"):
+        path.write_bytes(whole)
+        edit(path, lambda old, title=title: old.update(steps=[one for one in old["steps"] if one["step"] != title]))
+        seal([made])
+        assert not [*funnel.audit_release(made.folder, made.private).of("failed")]
+        failed = {one.claim for one in funnel.audit_release(made.folder, made.private, table=CENSUS).of("failed")}
+        assert failed == (set() if title in ("scan", "publish") else {"source-counts"}), title
 
 
 def test_protocol_json_says_how_values_are_drawn_in_no_other_words(made: Forged) -> None:

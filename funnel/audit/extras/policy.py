@@ -28,8 +28,9 @@ from funnel.policy.terms import terms_file
 POLICY, PLAN, LOCK = "policy.yaml", "plan.json", "lock.yaml"
 CLAIM = "policy"
 TITLE = (
-    "terms.json is what policy.yaml says; plan.json counts, solves, draws and writes so, but for its SQL; known.json"
-    " has each column's levels, in the groups that it names; its lock is of that policy"
+    "terms.json is what policy.yaml says; of plan.json the steps count, solve (or measure the lock), draw and write do"
+    " so, but for their SQL; known.json has each column's levels, in the groups that it names; its lock is of that"
+    " policy"
 )
 PRIVATE = True
 
@@ -44,14 +45,14 @@ def check(opened: Release) -> str:
     _check_known(opened, policy)
     steps = _planned(opened, policy)
     if opened.manifest.locked is None:
-        return f"{len(vars(asked))} terms, and {steps} of the plan's steps"
+        return f"{len(vars(asked))} terms, and {steps} steps of the plan"
     try:
         lock = parse_lock(opened.read(LOCK).decode())
     except (SealError, UnicodeDecodeError) as error:
         raise Broken(LOCK, "this is no lock", "sealed text", str(error)) from None
     if wrong := differing(policy, lock):
         raise Broken(LOCK, "the lock is of another policy", "the policy's terms", "; ".join(wrong))
-    return f"{len(vars(asked))} terms, those of the lock too, and {steps} of the plan's steps"
+    return f"{len(vars(asked))} terms, those of the lock too, and {steps} steps of the plan"
 
 
 def policy_of(opened: Release) -> Policy:

@@ -27,8 +27,8 @@ from funnel.release.named import digest
 
 CLAIM = "source-counts"
 TITLE = (
-    "counts, plan, digests, distances of wide blocks and, but under a lock, their cells are those of the table given,"
-    " by the policy"
+    "counts, plan (but for where files lie), digests, distances of wide blocks and, but under a lock, their cells are"
+    " those of the table given, by the policy"
 )
 PRIVATE = True
 AGAIN = "--table FILE counts it again"
