@@ -97,8 +97,8 @@ class Estimates:
         """A table per block, for a terminal."""
         head = (
             f"{self.release}: {self.rows:,} rows, intervals at {self.confidence:.6g} confidence\n"
-            "Counts of true values among these rows; errors are those of the random draws. An unbiased "
-            "estimate of a small count may be negative."
+            "Counts of true values among these rows; errors are those of the random draws, or larger where the rows do "
+            "not show these. An unbiased estimate of a small count may be negative."
         )
         flags = dict.fromkeys(one.flag for block in self.blocks for one in block.estimates if one.flag)
         return "\n\n".join([head, *(block.text() for block in self.blocks), *(MEANING[one] for one in flags)])

@@ -37,15 +37,14 @@ NOISY = 0.5
 THIN = 0.25
 """The same of the number of records that a mean or share is about; and part of a count or sum, above which one record
 more must not carry it out of its interval."""
-MORE = math.sqrt(0.5)
-"""Of what another answer to one record changes: the root of how many records more an interval allows for."""
 
 
 @dataclass(frozen=True)
 class Figure:
     """One figure about one group: unbiased (a mean or share: the ratio of two that are), so a count may be negative.
 
-    `standard_error` is that of the random draws; `low` and `high` are the interval. All None where nothing is known.
+    `standard_error` is that of the random draws, or larger where the rows do not show it; `low` and `high` are the
+    interval. All None where nothing is known.
     """
 
     group: Label
@@ -138,9 +137,10 @@ def reach(error: float, swing: float, confidence: float) -> float:
     """How far an interval goes to each side of a total, of which another answer to one record changes `swing` at most.
 
     Where few records are expected to be answered otherwise than they are, the total moves by whole records and follows
-    no normal law: the error is taken with half a record more. No law needs more than P. L. Chebyshev's bound.
+    no normal law: the error is taken with one record more. So it is where it seems far smaller than that, as it does
+    where the answers that count for most were drawn for nobody by chance.
     """
-    return min(_normal(confidence) * math.hypot(error, MORE * swing), error / math.sqrt(1 - confidence))
+    return _normal(confidence) * math.hypot(error, swing)
 
 
 def total(

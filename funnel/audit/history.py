@@ -96,12 +96,14 @@ class HistoryReport:
         }
 
     def text(self) -> str:
-        """Ended promises, a line per release with what fails in it, claims about all, verdict, what nobody can know."""
+        """Ended promises, a line per release with what fails in it or was not checked, claims about all, verdict, what
+        nobody can know."""
         lines = [f"ENDED      {one}" for one in self.ended]
         for one in self.releases:
             told = next(f.detail for f in one.findings if f.claim == ("pruned" if one.pruned else "ledger-composed"))
             lines.append(f"{'passed     ' if one.passed else 'FAILED     '} {one.release.name}: {told}")
             lines += [f"  {finding.text()}" for finding in one.of("failed")]
+            lines += [f"  not checked {', '.join(left)}"] if (left := [each.claim for each in one.unchecked]) else []
         nobody = ITEM.join([NOBODY, *UNKNOWABLE])
         return "\n".join([*lines, *(finding.text() for finding in self.findings), self.verdict, nobody])
 

@@ -114,7 +114,7 @@ def test_a_plan_that_does_otherwise_than_the_policy_says_fails(made: Forged) -> 
 
 
 def test_the_other_steps_of_a_plan_are_compared_with_the_table_alone(made: Forged) -> None:
-    """And the claims say so: of where files lie, which an auditor may keep elsewhere, nothing is compared."""
+    """And the claims say so: of how files are read, which an auditor may keep in another form, nothing is compared."""
     path = made.kept / "plan.json"
     whole = path.read_bytes()
     for title in ("scan", "inspect", "people", "audit", "publish"):

@@ -600,3 +600,16 @@ def test_what_sets_tell_beside_absence_is_worked_out_again(
     rechain(forged.private, lines)
     seal([forged])
     assert "ledger-composed" in failures(audit(clinic, made.release))
+
+
+def test_sets_of_nights_that_are_too_many_to_be_measured_together_are_held_to_their_sum(clinic: Path) -> None:
+    """Beside absence, and with answers of each block that can still be listed: an honest release was failed."""
+    people = clinic / "people.parquet"
+    table = pq.read_table(people)
+    shift = ["early", "day", "evening", "night", "split", "none"] * len(table)
+    pq.write_table(table.append_column("shift", pa.array(shift[: len(table)])), people)
+    terms = {"public": ["job", "shift"], "mechanism": {"kind": "unary-encoding", "release": "bits"},
+             "draws": {"kind": "fresh"}, "source__filter": "id % 4 > 0"}  # fmt: skip
+    nights = [run(clinic, **terms, privacy={"notion": "ldp", "epsilon": epsilon}) for epsilon in (0.5, 0.6)]
+    assert nights[-1].composed.together.how == "sum"
+    assert [failures(audit(clinic, one.release)) for one in nights] == [set()] * 2

@@ -90,11 +90,15 @@ def test_the_audit_of_the_folder_knows_what_was_pruned_and_checks_what_stays(mad
 
 
 def test_what_nobody_can_look_at_any_more_is_named(made: Path) -> None:
-    (first, *_) = audited(made).releases
+    found = audited(made)
+    (first, *_) = found.releases
     gone = {one.claim for one in first.findings if one.status == "not checked" and "taken away" in one.detail}
     assert gone == {"file-hashes", "released", "draw-outputs", "draw-independence", "data-export", "report",
                     "catalogue", "whole-table", "draw-chances"}  # fmt: skip
     assert first.verdict.startswith("every claim that can be checked holds; ")
+    told = [line.split("not checked ")[1] for line in found.text().splitlines() if line.startswith("  not checked ")]
+    assert told == [", ".join(each.claim for each in one.unchecked) for one in found.releases if one.unchecked]
+    assert gone <= set(told[0].split(", "))
 
 
 def test_that_no_bound_is_known_is_said_first_of_a_pruned_release_too(command, tmp_path: Path) -> None:

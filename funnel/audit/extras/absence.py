@@ -20,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.audit.extras.base import Release
+from funnel.audit.extras.overlaps import TooLarge
 from funnel.audit.extras.parts import DrawnBlock
 from funnel.audit.kernel.channel import Channel
-from funnel.audit.kernel.exact import MOST_CELLS, IntArray
+from funnel.audit.kernel.exact import MOST_CELLS, ExactArray, IntArray
 from funnel.audit.kernel.notions import NOTIONS, Leakage, information
 from funnel.audit.kernel.records import Block
 from funnel.audit.kernel.verdict import Broken, agree
@@ -59,6 +60,17 @@ class PromiseTerms:
         return cls(one.notion, one.parameters, one.together.sensitive)
 
 
+class Composed(Channel):
+    """What several releases tell: where that is too much to be measured, no file is at fault."""
+
+    @property
+    def table(self) -> ExactArray:
+        """As of any channel. Raises TooLarge where it is not small."""
+        if not self.is_small:
+            raise TooLarge
+        return super().table
+
+
 @dataclass(frozen=True, eq=False)
 class Ground:
     """Records that figures are about: N[s, x_1, …, x_k] over alphabets, and what is asked of them."""
@@ -77,8 +89,9 @@ class Ground:
     def channel(self, blocks: Sequence[Block]) -> Channel:
         """These records through some protocols."""
         if self.asked.own and self.table is self.release.table:
-            return replace(self.release.channel, blocks=tuple(blocks))
-        return Channel(self.table, tuple(blocks), self.asked.parameters)
+            one = self.release.channel
+            return Composed(one.counts, tuple(blocks), one.parameters, one.certificate, one.possible, one.known)
+        return Composed(self.table, tuple(blocks), self.asked.parameters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +219,7 @@ class Everybody:
             for axis, size in enumerate(table.shape[1:])
         ]
         shown = replace(last, weights=np.eye(table.shape[-1], dtype=np.int64)[:, None, :])
-        return Channel(table, (*silent, shown), replace(self.asked.parameters, knows=None))
+        return Composed(table, (*silent, shown), replace(self.asked.parameters, knows=None))
 
     def _between_people(self, patterns: Sequence[Pattern]) -> Leakage | None:
         """Between any two combinations of s and x that occur."""

@@ -27,8 +27,8 @@ from funnel.release.named import digest
 
 CLAIM = "source-counts"
 TITLE = (
-    "counts, plan (but for where files lie), digests, distances of wide blocks and, but under a lock, their cells are"
-    " those of the table given, by the policy"
+    "counts, plan (but for its steps scan and publish), digests, distances of wide blocks and, but under a lock, their"
+    " cells are those of the table given, by the policy"
 )
 PRIVATE = True
 AGAIN = "--table FILE counts it again"
@@ -40,7 +40,7 @@ RARE = False
 """What stands for a value that too few records share."""
 Known = tuple[str | bool | None, ...]
 _PLACES = ("scan", "publish")
-"""Steps that name where files lie, which an auditor may keep elsewhere."""
+"""Steps that name where files lie and how they are read: an auditor may keep them elsewhere, and in another form."""
 
 
 @dataclass(frozen=True)

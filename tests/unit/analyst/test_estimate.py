@@ -102,10 +102,11 @@ def _switched(n: int, chance: float) -> np.ndarray:
     return np.array([math.comb(n, k) * chance**k * (1 - chance) ** (n - k) for k in range(n + 1)])
 
 
-@pytest.mark.parametrize(("confidence", "least"), [(0.9, 0.87), (0.95, 0.93), (0.99, 0.97)])
+@pytest.mark.parametrize(("confidence", "least"), [(0.9, 0.88), (0.95, 0.93), (0.99, 0.97)])
 def test_over_all_releases_intervals_hold_the_truth_however_few_answers_are_changed(confidence, least):
     """Of 100 records, where one answer in 400 was changed, 0.95 were 0.79: one change put the truth outside."""
-    for (u, v), out, into in product([(0, 60), (2, 58), (30, 30), (59, 1)], (0, 1, 4, 12, 64), (0, 1, 4, 12, 64)):
+    chances = (0, 1, 4, 12, 25, 35, 64)
+    for (u, v), out, into in product([(0, 60), (2, 58), (30, 30), (59, 1)], chances, chances):
         one = block([[1024 - out, into], [out, 1024 - into]], 10)
         law = np.convolve(_switched(u, out / 1024)[::-1], _switched(v, into / 1024))
         held = 0.0
@@ -131,7 +132,7 @@ def test_a_square_protocol_is_inverted_and_its_errors_are_propagated():
     np.testing.assert_allclose([e.count for e in found], count)
     np.testing.assert_allclose([e.standard_error for e in found], error)
     # one answer changes an estimate by as much as the numbers for two answers are apart; all answers are possible
-    reach = NormalDist().inv_cdf(0.95) * np.hypot(error, np.ptp(inverse, axis=1) / np.sqrt(2))
+    reach = NormalDist().inv_cdf(0.95) * np.hypot(error, np.ptp(inverse, axis=1))
     np.testing.assert_allclose(
         [(e.low, e.high) for e in found], np.column_stack([count - reach, count + reach])
     )
