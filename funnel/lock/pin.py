@@ -286,7 +286,11 @@ def _check_readers(policy: Policy, lock: Lock, joint: Joint) -> None:
             "by them",
             advice=_again(lock),
         )
-    check_minimum(joint, policy.estimate.minimum, secret_published=True)
+    try:
+        check_minimum(joint, policy.estimate.minimum, secret_published=True)
+    except SourceError as error:
+        advice = f"{error.advice} A policy that says otherwise needs another lock, too. {_again(lock)}"
+        raise SourceError(error.code, error.message, values=error.values, advice=advice) from None
 
 
 def _check_others(policy: Policy, joint: Joint, cells: Sequence[Cells]) -> None:

@@ -701,6 +701,13 @@ def test_a_mechanism_that_reads_the_secret_needs_all_of_it(folder):
     with pytest.raises(SourceError) as rare:
         run(folder, **changes)
     assert (new.value.code, rare.value.code) == ("unseen-value", "below-minimum")
+    assert "lower `estimate.minimum`" in rare.value.advice and "funnel lock --force" in rare.value.advice
+    changes["estimate__minimum"] = 1
+    with pytest.raises(funnel.LockError) as other:
+        run(folder, **changes)
+    assert other.value.code == "lock-policy"
+    funnel.make_lock(write_policy(folder, **(BASE | changes)), force=True)
+    run(folder, **changes)
 
 
 @pytest.mark.parametrize(("mechanism", "epsilon"), [("conditional-reporting", 0.5), ("invariant", 0.1)])

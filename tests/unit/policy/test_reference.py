@@ -94,3 +94,11 @@ def test_every_mechanism_stands_there_with_its_options() -> None:
         fields = {name: field for name, field in mechanism.model_fields.items() if name != "kind"}
         assert set(options) == set(fields), kind
         assert all(options[name] in _words(field.default) for name, field in fields.items()), kind
+
+
+def test_every_release_that_the_first_page_reads_is_one_that_a_policy_here_writes():
+    root = Path(__file__).parents[3]
+    policies = [*(root / "policies").glob("*.yaml"), *(root / "examples").rglob("*.yaml")]
+    written = {found for path in policies for found in re.findall(r"to: (?:\.\./)+(releases/[\w-]+)", path.read_text())}
+    read = set(re.findall(r"releases/[\w-]+", (root / "README.md").read_text(encoding="utf-8")))
+    assert read and read <= written, read - written
