@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from funnel.errors import ReleaseError
 from funnel.failed import as_error
-from funnel.format import attestation, cells, manifest, protocol, released
+from funnel.format.fields import RELEASE_ID
+from funnel.format.place import LATEST, known_file, release_in
 from funnel.format.pruned import STAYS
-
-KNOWN = (
-    *(manifest.NAME, protocol.NAME, released.NAME, cells.NAME, attestation.NAME),
-    *("data.parquet", "data.csv", "report.html", "report.json"),
-)
 
 
 def release_folder(given: Path) -> Path:
     """The folder of one release: `given` itself, or what its `latest` points at.
 
-    Raises ReleaseError: `release-unreadable` when there is nothing there that could be a release, `release-pruned`
-    when there is no more than what stays of one; AccessError where this user may not enter it.
+    Raises ReleaseError: `release-unreadable` when there is nothing there that could be a release, or not just one;
+    `release-pruned` when there is no more than what stays of one; AccessError where this user may not enter it.
     """
-    for folder in (given, given / "latest"):
-        if holds_files(folder):
-            check_whole(folder)
-            return folder.resolve()
+    refuse_both(given)
+    try:
+        folder = release_in(given)
+    except PermissionError as error:
+        raise as_error(error) from error
+    if holds_files(folder):
+        check_whole(folder)
+        return folder
     raise ReleaseError(
         "release-unreadable",
         "there is no release in this folder" if given.exists() else "the release folder does not exist",
@@ -34,9 +35,26 @@ def release_folder(given: Path) -> Path:
     )
 
 
+def refuse_both(folder: Path) -> None:
+    """No file lies beside releases as if the folder were one. Raises ReleaseError, AccessError."""
+    if named_as_one(folder) or not os.path.lexists(folder / LATEST) or (name := _known(folder)) is None:
+        return
+    raise ReleaseError(
+        "release-unreadable",
+        f"{name} lies beside `{LATEST}`, as if this folder of releases were one itself",
+        where=str(folder),
+        advice="Take it away, or name a release's own folder.",
+    )
+
+
+def named_as_one(folder: Path) -> bool:
+    """Whether a folder bears the name of a release, and so is none of several."""
+    return re.fullmatch(RELEASE_ID, Path(os.path.realpath(folder)).name) is not None
+
+
 def lost(folder: Path) -> bool:
-    """Whether no more is there than what stays of a release whose data were taken away."""
-    return {path.name for path in folder.iterdir()} <= STAYS
+    """Whether no more of a release is there than what stays where its data were taken away."""
+    return not holds_files(folder) or {path.name for path in folder.iterdir()} <= STAYS
 
 
 def check_whole(folder: Path) -> None:
@@ -53,15 +71,14 @@ def check_whole(folder: Path) -> None:
 
 def holds_files(folder: Path) -> bool:
     """Whether some file of a release lies in a folder. Raises AccessError where this user may not enter it."""
-    for name in KNOWN:
-        try:
-            os.lstat(folder / name)
-        except PermissionError as error:
-            raise as_error(error) from error
-        except OSError:
-            continue
-        return True
-    return False
+    return _known(folder) is not None
+
+
+def _known(folder: Path) -> str | None:
+    try:
+        return known_file(folder)
+    except PermissionError as error:
+        raise as_error(error) from error
 
 
 def check_enterable(folder: Path) -> None:

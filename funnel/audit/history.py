@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from funnel.audit.audit import AuditReport, audit_release
-from funnel.audit.folder import check_enterable, holds_files, lost
+from funnel.audit.folder import check_enterable, holds_files, lost, named_as_one, refuse_both
 from funnel.audit.kernel.check import ITEM, NOBODY, UNKNOWABLE
 from funnel.audit.kernel.claims import SEEN
 from funnel.audit.kernel.opened import content, ledger, parsed
@@ -113,8 +113,11 @@ def _fails(number: int) -> str:
 
 
 def holds_releases(folder: Path) -> bool:
-    """Whether this is a folder of releases, and not a release itself."""
-    return folder.is_dir() and not holds_files(folder) and bool(_releases(folder))
+    """Whether this is a folder of releases, and not a release itself. Raises ReleaseError where it seems to be both."""
+    if not folder.is_dir() or named_as_one(folder) or not _releases(folder):
+        return False
+    refuse_both(folder)
+    return True
 
 
 def _releases(folder: Path) -> list[str]:
@@ -158,7 +161,7 @@ def audit_history(
     made, reports = _releases(folder), []
     for done, name in enumerate(made):
         progress("audit releases", done, len(made))
-        if holds_files(folder / name) and (marker(private, name) or not lost(folder / name)):
+        if marker(private, name) or not lost(folder / name):
             reports.append(audit_release(folder / name, private, public_key=public_key))
     return HistoryReport(folder.resolve(), tuple(reports), *_of_ledger(private, folder, made))
 

@@ -12,6 +12,7 @@ from funnel.audit.folder import check_whole
 from funnel.errors import ReleaseError
 from funnel.files import make_open, replace_file, writing
 from funnel.format import canonical, counts, manifest, reported
+from funnel.format.place import release_in
 from funnel.format.reported import Evidence, Published
 
 T = TypeVar("T")
@@ -23,7 +24,7 @@ def rebuild(release: Path, private: Path | None, to: Path | None, *, pdf: bool =
     With the private folder, the full report from the evidence; without, the published one; with `pdf`, report.pdf
     beside them, which belongs to no release. Raises ReleaseError.
     """
-    release = release / "latest" if (release / "latest").is_dir() else release
+    release = release_in(release)
     shown = _read(Published, release)
     files = report_files(_content(shown, private))
     folder = release if to is None else to

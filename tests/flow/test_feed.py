@@ -14,10 +14,12 @@ from securesystemslib.signer import SSlibKey
 
 import funnel
 from funnel.audit.publisher import read_public_key
+from funnel.audit.verify.__main__ import main
 from funnel.format import schema
 from funnel.format.attestation import sealed
 from funnel.format.feed import FeedFile, feed
 from funnel.release.sign import load_signing_key
+from tests.support.kernel import check
 from tests.support.people import MONDAY, SMALL, people
 from tests.support.policies import write_policy
 
@@ -305,3 +307,74 @@ def test_the_command_takes_a_feed(command, home: Path) -> None:
     found = command(*arguments, "--feed", home / "2.json", "--json")
     assert (found.code, found.json["verdict"]) == (1, "1 claim FAILS: newest")
     assert command(*arguments, "--feed", home / "nowhere.json").code == 1
+
+
+def spoilt(folder: Path) -> None:
+    """Its table and page are others."""
+    (folder / "data.parquet").write_bytes(b"forged")
+    (folder / "report.html").write_text("<p>All is well.</p>")
+
+
+@pytest.mark.parametrize("keep", [True, False], ids=["kept", "gone"])
+@pytest.mark.parametrize("inside", ["moved", "named", "linked"])
+@pytest.mark.parametrize("place", [0, 2], ids=["older", "newest"])
+def test_nothing_in_a_releases_own_folder_leads_to_other_files(
+    home: Path, place: int, inside: str, keep: bool, tmp_path: Path
+) -> None:
+    """Whole files in it, or those of another release: by `latest` these were looked at, and readers find the others."""
+    releases, mine = home / "releases", nights(home)[place]
+    own, other = releases / mine, releases / nights(home)[1]
+    if inside == "linked":
+        (own / "latest").symlink_to(f"../{other.name}")
+    else:
+        shutil.copytree(own, tmp_path / "whole")
+        shutil.move(tmp_path / "whole", own / ("latest" if inside == "moved" else mine))
+        if inside == "named":
+            (own / "latest").symlink_to(mine)
+    shutil.copy(releases / FEED, own / FEED)
+    spoilt(own)
+    if not keep:
+        (own / "release.json").unlink()
+    for what in (releases / mine, *([releases / "latest", releases] if place == 2 else [])):
+        assert not funnel.verify(what, home / "sign.pub").passed
+        assert main([str(what), "--key", str(home / "sign.pub")]) == 1
+        assert not funnel.audit_release(what).passed
+        assert not funnel.audit_release(what, home / "private").passed
+        assert any(one.status == "failed" for one in check(what, home / "private"))
+    assert not funnel.audit_history(releases, home / "private").passed
+
+
+@pytest.mark.parametrize("name", ["report.html", "data.csv", "release.json"])
+def test_a_file_of_a_release_beside_releases_is_refused_and_hides_none_of_them(
+    home: Path, name: str, command
+) -> None:
+    """With an index page of that name the folder passed for one release, its newest, and the others for nothing."""
+    spoilt(home / "releases" / nights(home)[0])
+    assert command("audit", home / "releases", "--private", home / "private").code == 1
+    (home / "releases" / name).write_text("<p>Index</p>")
+    for told in (["audit", "--private", home / "private"], ["verify", "--key", home / "sign.pub"], ["estimate"]):
+        refused = command(told[0], home / "releases", *told[1:])
+        assert refused.code == 1
+        assert f"{name} lies beside `latest`, as if this folder of releases were one itself" in refused.err
+    by_name = command("verify", home / "releases" / "latest", "--key", home / "sign.pub")
+    assert by_name.code == 0, by_name.out
+
+
+@pytest.mark.parametrize("left", [["index.html"], ["croissant.json", "datapackage.json"], ["people.csv"], []])
+def test_a_release_whose_files_are_gone_is_missed_whatever_else_lies_in_its_folder(home: Path, left: list[str]) -> None:
+    own = home / "releases" / nights(home)[0]
+    for path in own.iterdir():
+        if path.name not in left:
+            path.unlink()
+    for name in left:
+        (own / name).touch()
+    found = funnel.audit_history(home / "releases", home / "private")
+    assert {one.claim for one in found.failed} == {"history-pruned"}
+
+
+def test_a_copy_in_which_latest_is_a_folder_is_read_like_any_other(home: Path) -> None:
+    """Tools that follow links make such copies."""
+    shutil.copytree(home / "releases", home / "copy")
+    for what in (home / "copy", home / "copy" / "latest"):
+        assert funnel.verify(what, home / "sign.pub").passed
+        assert funnel.audit_release(what, home / "private").release == home / "copy" / "latest"

@@ -18,6 +18,7 @@ from funnel.errors import PolicyError, Problem, ReleaseError
 from funnel.format import groups, reported, schema
 from funnel.format.lock import FORMAT
 from funnel.format.manifest import Manifest
+from funnel.format.place import release_in
 from funnel.format.reported import Published
 from funnel.format.sealed import SealError
 from funnel.lock.lock import MOST_BYTES, Lock, damaged_lock, parse_lock, protocols_digest
@@ -117,7 +118,7 @@ def of_lock(lock: Lock, file: str) -> Side:
 
 
 def _release(folder: Path) -> Side:
-    folder = folder / "latest" if (folder / "latest").is_dir() else folder
+    folder = release_in(folder)
     check_whole(folder)
     try:
         shown = reported.read(Published, folder)

@@ -23,6 +23,7 @@ from funnel.format import cells, counts, draws, evidence, journal, known, manife
 from funnel.format.canonical import FormatError
 from funnel.format.journal import ReleaseEntry
 from funnel.format.manifest import FileEntry
+from funnel.format.place import release_in
 from funnel.format.schema import read
 from funnel.format.solution import PROOF
 
@@ -142,9 +143,7 @@ class Opened:
     knowledge = Once(lambda one: channel.known(one.known_file, one.joint, one.manifest, one.partitioned))
 
     def __init__(self, release: Path, private: Path | None = None, *, staged: bool = False) -> None:
-        inside = not (release / manifest.NAME).exists() and (release / "latest").exists()
-        self.release = (release / "latest").resolve() if inside else release
-        self.private, self.staged = private, staged
+        self.release, self.private, self.staged = release_in(release), private, staged
         self.blamed: dict[Exception, str] = {}
         self._found: dict[Hashable, tuple[Any, Exception | None]] = {}
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from funnel.audit.verify.envelope import NoKeyError, public_key
 from funnel.audit.verify.verify import verify
+from funnel.format.place import release_in
 from funnel.format.pruned import STAYS
 
 
@@ -19,7 +20,7 @@ def main(arguments: list[str]) -> int:
     """The exit code. Raises SystemExit where there is nothing to verify, or nothing to do it with."""
     asked = _parser().parse_args(arguments)
     given: Path = asked.release
-    folder = (given / "latest" if (given / "latest").exists() else given).resolve()
+    folder = release_in(given)
     if not folder.is_dir():
         raise SystemExit(f"{given}: there is no such folder")
     if {path.name for path in folder.iterdir()} <= STAYS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from funnel.audit.kernel.opened import Opened, content, parsed
@@ -10,6 +11,7 @@ from funnel.audit.verify.envelope import signed
 from funnel.format.feed import NAME, FeedFile, ReleaseList, inside
 from funnel.format.keyline import fingerprint
 from funnel.format.manifest import NAME as MANIFEST
+from funnel.format.place import LATEST, release_in
 
 Lists = dict[str, ReleaseList]
 """By policy."""
@@ -50,12 +52,12 @@ def published(opened: Opened, asked: Path) -> Path:
     given = Path.cwd() / asked
     if not as_newest(asked):
         return opened.release.parent
-    return given.parent if given.name == "latest" else given
+    return given.parent if given.name == LATEST else given
 
 
 def as_newest(asked: Path) -> bool:
     """Whether a folder stands for the newest release: `latest`, or the folder of all."""
-    return (Path.cwd() / asked).name == "latest" or (asked / "latest").exists()
+    return (Path.cwd() / asked).name == LATEST or release_in(asked) != Path(os.path.realpath(asked))
 
 
 def _lists(path: Path, key: bytes) -> Lists:

@@ -1,0 +1,42 @@
+"""Where a release lies: in a folder of its own, or in the one that `latest` in a folder of releases leads to."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from funnel.format import attestation, cells, manifest, protocol, released
+from funnel.format.fields import RELEASE_ID
+
+LATEST = "latest"
+KNOWN = (
+    *(manifest.NAME, protocol.NAME, released.NAME, cells.NAME, attestation.NAME),
+    *("data.parquet", "data.csv", "report.html", "report.json"),
+)
+"""Files that a folder of a release holds, and none of releases."""
+
+
+def release_in(given: Path) -> Path:
+    """The folder of one release, by its name or its files, or else that to which `latest` in it leads.
+
+    From where a release is, or should be, nothing leads elsewhere: whoever could put a `latest` there would have other
+    files looked at than those that readers find. Raises PermissionError where this user may not enter the folder.
+    """
+    own = Path(os.path.realpath(given))  # a link may lead to itself
+    inside = own / LATEST
+    one = re.fullmatch(RELEASE_ID, own.name) or known_file(own) or not os.path.lexists(inside)
+    return own if one else Path(os.path.realpath(inside))
+
+
+def known_file(folder: Path) -> str | None:
+    """A file of a release that lies in a folder. Raises PermissionError where this user may not enter it."""
+    for name in KNOWN:
+        try:
+            os.lstat(folder / name)
+        except PermissionError:
+            raise
+        except OSError:
+            continue
+        return name
+    return None
