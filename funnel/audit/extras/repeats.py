@@ -2,7 +2,8 @@
 
 What releases tell together is measured by that, where the ledger names one key. The key is not here, but counts show
 where it cannot be: of those who are drawn for one value twice, as many have one answer both times. Other protocols
-under the same key, and people of whom no whole list is kept, are not compared.
+under the same key, and people of whom no whole list is kept, are not compared; nor are those of a lock or of noisy
+counts, which may leave some of the list out, unless the whole table is the same.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def check(opened: Release) -> str | Unchecked:
         return Unchecked(NOT_CLAIMED + "draws are fresh")
     compared = sum([_repeats(opened, early) for early in before])
     if not compared:
-        return Unchecked(NOT_CLAIMED + "no earlier release drew by this key and protocol of people who are all listed")
+        what = "no earlier release drew by this key and protocol for the same table, or else for people who are all"
+        return Unchecked(f"{NOT_CLAIMED}{what} listed and neither under a lock nor by noisy counts")
     return f"as {counted(compared, 'earlier release')} that can be compared"
 
 
