@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from funnel.errors import ReleaseError
 from funnel.failed import as_error
-from funnel.format.fields import RELEASE_ID
-from funnel.format.place import LATEST, known_file, release_in
+from funnel.format.place import LATEST, known_file, named_as_one, release_in
 from funnel.format.pruned import STAYS
 
 
@@ -45,11 +43,6 @@ def refuse_both(folder: Path) -> None:
         where=str(folder),
         advice="Take it away, or name a release's own folder.",
     )
-
-
-def named_as_one(folder: Path) -> bool:
-    """Whether a folder bears the name of a release, and so is none of several."""
-    return re.fullmatch(RELEASE_ID, Path(os.path.realpath(folder)).name) is not None
 
 
 def lost(folder: Path) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from funnel.audit.audit import AuditReport, audit_release
-from funnel.audit.folder import check_enterable, holds_files, lost, named_as_one, refuse_both
+from funnel.audit.folder import check_enterable, holds_files, lost, refuse_both
 from funnel.audit.kernel.check import ITEM, NOBODY, UNKNOWABLE
 from funnel.audit.kernel.claims import SEEN
 from funnel.audit.kernel.opened import content, ledger, parsed
@@ -23,6 +23,7 @@ from funnel.errors import ReleaseError
 from funnel.format import journal, manifest
 from funnel.format.fields import RELEASE_ID
 from funnel.format.journal import Line, ReleaseEntry
+from funnel.format.place import named_as_one
 from funnel.format.pruned import FOLDER
 from funnel.ledger.promises import standing
 from funnel.ledger.view import ended
@@ -202,7 +203,11 @@ def _pruned(private: Path, folder: Path, made: Sequence[str], known: Collection[
     marked = _releases(private / FOLDER) if (private / FOLDER).is_dir() else []
     if foreign := [name for name in marked if name not in known]:
         return _told("history-pruned", foreign, "marked as pruned, and not in the ledger")
-    return _finding("history-pruned", "passed", counted(len(marked), "release"))
+    here = [name for name in marked if name in made]
+    if whole := [name for name in here if not lost(folder / name)]:
+        return _told("history-pruned", whole, "marked as pruned, and more is there than stays of one")
+    also = f"; {counted(len(marked) - len(here), 'mark')} of releases elsewhere" if len(marked) > len(here) else ""
+    return _finding("history-pruned", "passed", f"{counted(len(here), 'release')}{also}")
 
 
 def _compared(claim: str, work: Callable[[], str | Unchecked]) -> Finding:

@@ -12,7 +12,7 @@ from pathlib import Path
 from funnel.audit.kernel.claims import PLAN, SEEN
 from funnel.audit.kernel.opened import content, parsed
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
-from funnel.format import manifest, schema
+from funnel.format import evidence, manifest, schema
 from funnel.format.feed import NAME, FeedFile, ReleaseList, inside
 from funnel.format.fields import RELEASE_ID
 from funnel.format.journal import Line, ReleaseEntry
@@ -93,12 +93,16 @@ def elsewhere(private: Path, gone: Collection[str], made: Collection[str]) -> li
 
 
 def _folder_of(private: Path, release: str) -> str | None:
-    """Where a release was to be published, as one goes there from the private folder; None where its plan is not read.
+    """Where a release was to be published, as one goes there from the private folder; None where its plan is not read,
+    or is not the one that its evidence lists.
 
     That way is the same one where both were moved, or have other names to whoever asks.
     """
     try:
-        step = json.loads(content(private / release / PLAN))["steps"][-1]
+        listed = parsed(evidence.EvidenceFile, evidence.NAME, content(private / release / evidence.NAME)).files
+        if listed[PLAN].sha256 != hashlib.sha256(plan := content(private / release / PLAN)).hexdigest():
+            return None
+        step = json.loads(plan)["steps"][-1]
         return os.path.relpath(str(step["to"]), str(step["private"]))
     except (Broken, ValueError, LookupError, TypeError):
         return None

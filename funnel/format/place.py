@@ -12,21 +12,26 @@ from funnel.format.fields import RELEASE_ID
 LATEST = "latest"
 KNOWN = (
     *(manifest.NAME, protocol.NAME, released.NAME, cells.NAME, attestation.NAME),
-    *("data.parquet", "data.csv", "report.html", "report.json"),
+    *("data.parquet", "data.csv", "data", "report.html", "report.json"),
 )
-"""Files that a folder of a release holds, and none of releases."""
+"""What a folder of a release holds, and none of releases."""
 
 
 def release_in(given: Path) -> Path:
-    """The folder of one release, by its name or its files, or else that to which `latest` in it leads.
+    """The folder of one release, by its name, as `latest` or by its files; or else that to which `latest` in it leads.
 
     From where a release is, or should be, nothing leads elsewhere: whoever could put a `latest` there would have other
-    files looked at than those that readers find. Raises PermissionError where this user may not enter the folder.
+    files looked at than those that readers find. So nobody asks this of what it answers. Raises PermissionError where
+    this user may not enter the folder.
     """
     own = Path(os.path.realpath(given))  # a link may lead to itself
-    inside = own / LATEST
-    one = re.fullmatch(RELEASE_ID, own.name) or known_file(own) or not os.path.lexists(inside)
-    return own if one else Path(os.path.realpath(inside))
+    one = named_as_one(given) or known_file(own) or not os.path.lexists(own / LATEST)
+    return own if one else Path(os.path.realpath(own / LATEST))
+
+
+def named_as_one(given: Path) -> bool:
+    """Whether a folder is asked for as a release, or bears the name of one, and so is none of several."""
+    return (Path.cwd() / given).name == LATEST or bool(re.fullmatch(RELEASE_ID, Path(os.path.realpath(given)).name))
 
 
 def known_file(folder: Path) -> str | None:

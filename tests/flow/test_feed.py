@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,8 +14,11 @@ from securesystemslib import dsse
 from securesystemslib.signer import SSlibKey
 
 import funnel
+from funnel.audit.audit import AuditReport
+from funnel.audit.history import holds_releases
 from funnel.audit.publisher import read_public_key
 from funnel.audit.verify.__main__ import main
+from funnel.audit.verify.verify import Verified
 from funnel.format import schema
 from funnel.format.attestation import sealed
 from funnel.format.feed import FeedFile, feed
@@ -342,6 +346,59 @@ def test_nothing_in_a_releases_own_folder_leads_to_other_files(
         assert not funnel.audit_release(what, home / "private").passed
         assert any(one.status == "failed" for one in check(what, home / "private"))
     assert not funnel.audit_history(releases, home / "private").passed
+
+
+def holds(look: Callable[[], AuditReport | Verified]) -> bool:
+    """Whether something is found there, and no claim of it fails."""
+    try:
+        return look().passed
+    except funnel.ReleaseError:
+        return False
+
+
+@pytest.mark.parametrize("forged", ["data/x=1/part-0.csv", "people.csv"])
+@pytest.mark.parametrize("inside", ["linked", "moved"])
+def test_what_is_asked_for_as_latest_leads_no_further(home: Path, forged: str, inside: str) -> None:
+    """In place of the link a folder of other files, in which `latest` leads on to the newest, whole and signed."""
+    releases, mine = home / "releases", nights(home)[-1]
+    latest = releases / "latest"
+    latest.unlink()
+    (latest / forged).parent.mkdir(parents=True)
+    (latest / forged).write_text("forged")
+    if inside == "moved":
+        shutil.copytree(releases / mine, latest / mine)
+    (latest / "latest").symlink_to(mine if inside == "moved" else f"../{mine}")
+    for what in (latest, releases):
+        assert not holds(lambda what=what: funnel.verify(what, home / "sign.pub"))
+        assert not holds(lambda what=what: funnel.audit_release(what, home / "private"))
+        assert main([str(what), "--key", str(home / "sign.pub")]) == 1
+        assert any(one.status == "failed" for one in check(what, home / "private"))
+    assert not holds_releases(latest)
+    assert "history-latest" in audited(home)
+
+
+def test_a_mark_of_a_release_that_is_whole_prunes_nothing(home: Path) -> None:
+    """Nor one of a release elsewhere, of which this folder's audit says no more than that there is one."""
+    other = write_policy(home, **SMALL, name="other", release__to="b", draws={"kind": "fresh"}, accept=["unbounded"])
+    elsewhere = Path(funnel.run(other).release).name
+    (home / "private" / "pruned").mkdir()
+    (home / "private" / "pruned" / elsewhere).write_text("garbage")
+    found = funnel.audit_history(home / "releases", home / "private")
+    (told,) = [one for one in found.findings if one.claim == "history-pruned"]
+    assert (told.status, told.detail) == ("passed", "0 releases; 1 mark of releases elsewhere")
+    (home / "private" / "pruned" / nights(home)[0]).write_text("garbage")
+    assert {"history-pruned", "pruned"} <= audited(home)
+
+
+def test_a_plan_that_its_evidence_does_not_list_moves_no_release_elsewhere(home: Path) -> None:
+    """The folder it names would have an audit of its own, and there is none."""
+    first = nights(home)[0]
+    shutil.rmtree(home / "releases" / first)
+    plan = home / "private" / first / "plan.json"
+    told = json.loads(plan.read_text())
+    told["steps"][-1]["to"] += "-elsewhere"
+    plan.write_text(json.dumps(told))
+    assert "history-released" in audited(home)
 
 
 @pytest.mark.parametrize("name", ["report.html", "data.csv", "release.json"])

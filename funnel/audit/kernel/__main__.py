@@ -10,6 +10,7 @@ from pathlib import Path
 
 from funnel.audit.kernel.check import findings, unbounded, verdict
 from funnel.audit.kernel.opened import Opened
+from funnel.format.place import release_in
 
 
 def main(arguments: list[str]) -> int:
@@ -21,7 +22,7 @@ def main(arguments: list[str]) -> int:
         usage = f"usage: {Path(sys.argv[0]).name} RELEASE [--private PRIVATE], two folders"
         print(*told, usage, sep="", file=sys.stderr)
         return 2
-    opened = Opened(*folders)
+    opened = Opened(release_in(folders[0]), *folders[1:])
     found = [*findings(opened)]
     print("\n".join([*(one.text() for one in found), verdict(found, unbounded(opened))]))
     return int(any(one.status == "failed" for one in found))

@@ -23,7 +23,6 @@ from funnel.format import cells, counts, draws, evidence, journal, known, manife
 from funnel.format.canonical import FormatError
 from funnel.format.journal import ReleaseEntry
 from funnel.format.manifest import FileEntry
-from funnel.format.place import release_in
 from funnel.format.schema import read
 from funnel.format.solution import PROOF
 
@@ -143,7 +142,7 @@ class Opened:
     knowledge = Once(lambda one: channel.known(one.known_file, one.joint, one.manifest, one.partitioned))
 
     def __init__(self, release: Path, private: Path | None = None, *, staged: bool = False) -> None:
-        self.release, self.private, self.staged = release_in(release), private, staged
+        self.release, self.private, self.staged = release, private, staged
         self.blamed: dict[Exception, str] = {}
         self._found: dict[Hashable, tuple[Any, Exception | None]] = {}
 
