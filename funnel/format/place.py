@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from pathlib import Path
@@ -35,13 +36,16 @@ def named_as_one(given: Path) -> bool:
 
 
 def known_file(folder: Path) -> str | None:
-    """A file of a release that lies in a folder. Raises PermissionError where this user may not enter it."""
+    """A file of a release that lies in a folder.
+
+    Raises PermissionError where this user may not enter it, OSError of a name that no folder can have.
+    """
     for name in KNOWN:
         try:
             os.lstat(folder / name)
-        except PermissionError:
-            raise
-        except OSError:
+        except OSError as error:
+            if isinstance(error, PermissionError) or error.errno == errno.ENAMETOOLONG:
+                raise
             continue
         return name
     return None
