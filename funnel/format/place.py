@@ -22,8 +22,8 @@ def release_in(given: Path) -> Path:
     """The folder of one release, by its name, as `latest` or by its files; or else that to which `latest` in it leads.
 
     From where a release is, or should be, nothing leads elsewhere: whoever could put a `latest` there would have other
-    files looked at than those that readers find. So nobody asks this of what it answers. Raises PermissionError where
-    this user may not enter the folder.
+    files looked at than those that readers find. A folder is settled once, by whoever was given it. Raises
+    PermissionError where this user may not enter it.
     """
     own = Path(os.path.realpath(given))  # a link may lead to itself
     one = named_as_one(given) or known_file(own) or not os.path.lexists(own / LATEST)

@@ -60,7 +60,7 @@ class PromiseTerms:
         return cls(one.notion, one.parameters, one.together.sensitive)
 
 
-class Composed(Channel):
+class HistoryChannel(Channel):
     """What several releases tell: where that is too much to be measured, no file is at fault."""
 
     @property
@@ -90,8 +90,8 @@ class Ground:
         """These records through some protocols."""
         if self.asked.own and self.table is self.release.table:
             one = self.release.channel
-            return Composed(one.counts, tuple(blocks), one.parameters, one.certificate, one.possible, one.known)
-        return Composed(self.table, tuple(blocks), self.asked.parameters)
+            return HistoryChannel(one.counts, tuple(blocks), one.parameters, one.certificate, one.possible, one.known)
+        return HistoryChannel(self.table, tuple(blocks), self.asked.parameters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +219,7 @@ class Everybody:
             for axis, size in enumerate(table.shape[1:])
         ]
         shown = replace(last, weights=np.eye(table.shape[-1], dtype=np.int64)[:, None, :])
-        return Composed(table, (*silent, shown), replace(self.asked.parameters, knows=None))
+        return HistoryChannel(table, (*silent, shown), replace(self.asked.parameters, knows=None))
 
     def _between_people(self, patterns: Sequence[Pattern]) -> Leakage | None:
         """Between any two combinations of s and x that occur."""
