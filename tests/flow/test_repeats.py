@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import duckdb
@@ -17,10 +18,11 @@ ONE_MORE = [[61, 40, 30], [30, 50, 45]]
 SETS = {"mechanism": {"kind": "unary-encoding", "release": "set"}, "privacy": {"notion": "ldp-x", "epsilon": 1.0}}
 USUAL = {"privacy": {"notion": "ldp-x", "epsilon": 1.0}}
 
+COMPARED = "as 1 earlier release that can be compared"
 NOT_COMPARED = (
     "not checked",
-    "not claimed: no earlier release drew by this key and protocol for the same table, or else for people who are all "
-    "listed and neither under a lock nor by noisy counts",
+    "not claimed: no earlier release drew by this key and protocol for the same table, or else for just the people "
+    "who are listed",
 )
 
 
@@ -49,11 +51,12 @@ def test_answers_that_changed_without_a_value_are_found(second, terms, tmp_path:
     if second is ONE_MORE and not terms:
         assert before[:2] == NOT_COMPARED
         return
-    assert before[:2] == ("passed", "as 1 earlier release that can be compared")
+    assert before[:2] == ("passed", COMPARED)
 
     def other(file: dict) -> None:
         (rows,) = file["blocks"]
-        next(row for row in rows if row[:2] == [1, 0])[2] -= 5
+        taken, given = (next(row for row in rows if row[:2] == [1, output]) for output in (0, 1))
+        taken[2], given[2] = taken[2] - 5, given[2] + 5
 
     edit(first.kept / "draws.json", other)
     seal([first, last])
@@ -63,26 +66,41 @@ def test_answers_that_changed_without_a_value_are_found(second, terms, tmp_path:
 
 
 PRIVATE = {"kind": "private", "epsilon": 1.0, "budget": 2.0, "minimum": 1,
-           "values": {"s": ["s0", "s1"], "x": ["x0", "x1", "x2"]}}  # fmt: skip
+           "values": {"s": ["s0", "s1"], "x": ["x0", "x1", "x2", "x9"]}}  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["lock", "private"])
-def test_under_a_lock_and_by_noisy_counts_only_the_same_table_is_compared(kind: str, tmp_path: Path) -> None:
-    """And that is said, by the audit and by SECURITY.md: either may leave some of those out who are listed."""
+@pytest.mark.parametrize(("new", "values", "compared"), [("x1", None, True), ("x9", None, False), ("x9", "x9", True)])
+def test_under_a_lock_the_same_people_are_compared_unless_it_leaves_some_out(
+    new: str, values: str | None, compared: bool, tmp_path: Path
+) -> None:
+    """One person more has a value of the lock's night, or one that it leaves out, or one that noisy counts may have."""
     funnel.write_key(tmp_path / "draw.key")
-    terms = {"privacy": {"notion": "lip", "epsilon": 1.0}, "accept": ["unbounded"], "estimate": PRIVATE}
-    policy = write_policy(tmp_path, **SMALL | {"draws__key": "file:draw.key"} | (terms if kind == "private" else {}))
+    terms = SMALL | USUAL | {"draws__key": "file:draw.key", "public": [{"name": "x", "unseen": "drop"}]}
+    if values:
+        declared = PRIVATE["values"] | {"x": ["x0", "x1", "x2", values]}
+        terms |= {"estimate": PRIVATE | {"values": declared}}
+    policy = write_policy(tmp_path, **terms | {"accept": ["unbounded"]})
     people(tmp_path, MONDAY)
-    if kind == "lock":
-        funnel.make_lock(policy, room=0.5)
+    funnel.make_lock(policy, room=0.5)
     found = []
-    for counts in (MONDAY, MONDAY, ONE_MORE):
-        people(tmp_path, counts)
-        name = Path(funnel.run(policy, locked=kind == "lock").release).name
-        found.append(told(Forged(tmp_path / "releases" / name, tmp_path / "private" / name)))
-    assert [failed for *_, failed in found] == [set()] * 3
-    assert found[1][:2] == ("passed", "as 1 earlier release that can be compared")
-    assert found[2][:2] == NOT_COMPARED
+    for more in ("", f"UNION ALL SELECT 's1', '{new}', 999"):
+        table = f"SELECT s, x, id FROM '{tmp_path}/people.parquet' {more}"
+        duckdb.sql(f"COPY ({table}) TO '{tmp_path}/new.parquet'")
+        (tmp_path / "new.parquet").rename(tmp_path / "people.parquet")
+        name = Path(funnel.run(policy, locked=True).release).name
+        found.append(Forged(tmp_path / "releases" / name, tmp_path / "private" / name))
+    assert told(found[1]) == (*(("passed", COMPARED) if compared else NOT_COMPARED), set())
+
+    def other(file: dict) -> None:
+        (rows,) = file["blocks"]
+        taken, given = next(pair for pair in pairwise(rows) if pair[0][0] == pair[1][0] and pair[0][2] > 5)
+        taken[2], given[2] = taken[2] - 5, given[2] + 5
+
+    edit(found[0].kept / "draws.json", other)
+    seal(found)
+    _, detail, failed = told(found[1])
+    assert failed == ({"draws-repeat"} if compared else set())
+    assert ("other answers than in" in detail) == compared
 
 
 def test_two_locks_that_leave_out_as_many_people_leave_out_others(tmp_path: Path) -> None:

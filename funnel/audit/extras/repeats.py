@@ -2,8 +2,8 @@
 
 What releases tell together is measured by that, where the ledger names one key. The key is not here, but counts show
 where it cannot be: of those who are drawn for one value twice, as many have one answer both times. Other protocols
-under the same key, and people of whom no whole list is kept, are not compared; nor are those of a lock or of noisy
-counts, which may leave some of the list out, unless the whole table is the same.
+under the same key, and people of whom no whole list is kept, are not compared; nor are those of whom some were not
+drawn for, as under a lock that leaves values out, unless the whole table is the same.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def check(opened: Release) -> str | Unchecked:
         return Unchecked(NOT_CLAIMED + "draws are fresh")
     compared = sum([_repeats(opened, early) for early in before])
     if not compared:
-        what = "no earlier release drew by this key and protocol for the same table, or else for people who are all"
-        return Unchecked(f"{NOT_CLAIMED}{what} listed and neither under a lock nor by noisy counts")
+        what = "no earlier release drew by this key and protocol for the same table, or else for just the people"
+        return Unchecked(f"{NOT_CLAIMED}{what} who are listed")
     return f"as {counted(compared, 'earlier release')} that can be compared"
 
 
@@ -66,10 +66,11 @@ def _same_answers(
     """Whether one block can be compared; no more answers of a value are new than people who have it. Raises Broken."""
     (place, mine), (then, there) = own, old
     now, was = _answers(opened.draws, place), _answers(then, there)
-    listed = None if _same_rows(opened.entries[-1], early) else _listed(opened, early, mine)
+    sets, size = isinstance(mine.protocol, Sets), len(mine.known or ())
+    drawn = [sum(told[pair] for pair in told if not sets or pair[1] == size) for told in (now, was)]
+    listed = None if _same_rows(opened.entries[-1], early) else _listed(opened, early, mine, drawn)
     if listed is None and not _same_rows(opened.entries[-1], early):
         return False
-    sets, size = isinstance(mine.protocol, Sets), len(mine.known or ())
     for code in {code for code, _ in now}:
         told = {output: number for (of, output), number in now.items() if of == code}
         new = [max(number - was[code, output], 0) for output, number in told.items()]
@@ -104,15 +105,20 @@ def _same_rows(entry: ReleaseEntry, early: ReleaseEntry) -> bool:
     return not locked and (entry.identity.content, entry.present) == (early.identity.content, early.present)
 
 
-def _listed(opened: Release, early: ReleaseEntry, one: DrawnBlock) -> Counter[tuple[Label, ...]] | None:
-    """How many had the same values both times, where both digests list just those who were drawn for; None else."""
-    nights = [(opened.folder, opened.entries[-1]), (opened.root / early.release, early)]
-    if one.inside or any(entry.lock or entry.noisy for _, entry in nights):
+def _listed(
+    opened: Release, early: ReleaseEntry, one: DrawnBlock, drawn: list[int]
+) -> Counter[tuple[Label, ...]] | None:
+    """How many had the same values both times, where both digests list just those who were drawn for; None else.
+
+    `drawn` says how many these were, of this release and of the earlier one: a list is of all that were counted.
+    """
+    if one.inside:
         return None
     found = list[dict[int, tuple[Label, ...]]]()
-    for folder, entry in nights:
+    nights = [(opened.folder, opened.entries[-1]), (opened.root / early.release, early)]
+    for (folder, entry), people in zip(nights, drawn, strict=True):
         file = digest(folder, entry)
-        if file is None or file.bits or file.entity is None:
+        if file is None or file.bits or file.entity is None or len(file.sample) != people:
             return None
         names = [*file.secret, *file.public]
         asked = [[names.index(name) for name in columns] for columns in (one.reads or (), one.columns)]
