@@ -17,7 +17,7 @@ class Unseen:
     columns: tuple[Text, ...]
     value: Label
     rows: Count
-    rule: Literal["error", "other", "drop"]
+    rule: Literal["other", "drop"]
 
 
 @dataclass(frozen=True)

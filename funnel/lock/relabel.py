@@ -77,7 +77,6 @@ def relabel(current: Joint, blocks: Sequence[Alphabet], rules: Mapping[str, Rule
         found, new = _codes(block, known, counts, rules)
         codes.append(found)
         unseen += new
-    _refuse(unseen)
     cells = np.column_stack(
         [apart.cells[:, 0], *(code[apart.cells[:, 1 + j]] for j, code in enumerate(codes))]
     )
@@ -124,19 +123,23 @@ def _as_released(seen: Finer, joint: Joint, pooled: Set[str]) -> Finer:
 def _codes(
     block: Alphabet, known: Alphabet, counts: IntArray, rules: Mapping[str, Rule]
 ) -> tuple[IntArray, list[Unseen]]:
-    """The lock's code of each current value, -1 for none; and the values it does not know."""
+    """The lock's code of each current value, -1 for none; and the values it does not know. Raises SourceError."""
     place = {value: code for code, value in enumerate(known.values)}
     parts = [set(part) for part in zip(*known.values, strict=True)]
-    codes, unseen = np.full(len(block), -1, np.int64), []
+    codes, unseen, refused = np.full(len(block), -1, np.int64), [], []
     for x, value in enumerate(block.values):
         if value in place:
             codes[x] = place[value]
             continue
         new = [i for i, part in enumerate(value) if part not in parts[i]] or list(range(len(value)))
         pooled, rule = _ruled(value, new, [rules[block.columns[i]] for i in new])
-        rule = "error" if rule == "other" and pooled not in place else rule
-        unseen.append(Unseen(block.columns, value, int(counts[x]), rule))
-        codes[x] = place[pooled] if rule == "other" else -1
+        if rule == "error" or (rule == "other" and pooled not in place):
+            refused.append(f"{readable(value)!r} ({int(counts[x]):,})")
+        else:
+            unseen.append(Unseen(block.columns, value, int(counts[x]), rule))
+            codes[x] = place[pooled] if rule == "other" else -1
+    if refused:
+        raise _refused(block, refused)
     return codes, unseen
 
 
@@ -162,21 +165,16 @@ def _ruled(value: Label, new: Sequence[int], rules: Sequence[Rule]) -> tuple[Lab
     return tuple(OTHER if i in new else part for i, part in enumerate(value)), "other"
 
 
-def _refuse(unseen: Sequence[Unseen]) -> None:
-    wrong = [one for one in unseen if one.rule == "error"]
-    if wrong:
-        columns = " + ".join(wrong[0].columns)
-        here = [one for one in wrong if one.columns == wrong[0].columns]
-        shown = some([f"{readable(one.value)!r} ({one.rows:,})" for one in here], _SHOWN)
-        raise SourceError(
-            "unseen-value",
-            f"the lock does not know {counted(len(here), 'value')} of {columns}",
-            values=shown,
-            advice="Nothing was drawn. A new lock (`funnel lock --force`) knows tonight's values, where each has "
-            "enough records; else leave such rows out of the source. Where those go that later nights bring, `unseen` "
-            "says in the policy that a lock is made from: to `other`, where there is one, or (as far as the promise "
-            "allows for people who are absent) `drop`.",
-        )
+def _refused(block: Alphabet, values: Sequence[str]) -> SourceError:
+    return SourceError(
+        "unseen-value",
+        f"the lock does not know {counted(len(values), 'value')} of {' + '.join(block.columns)}",
+        values=some(values, _SHOWN),
+        advice="Nothing was drawn. A new lock (`funnel lock --force`) knows tonight's values, where each has "
+        "enough records; else leave such rows out of the source. Where those go that later nights bring, `unseen` "
+        "says in the policy that a lock is made from: to `other`, where there is one, or (as far as the promise "
+        "allows for people who are absent) `drop`.",
+    )
 
 
 def _joint(

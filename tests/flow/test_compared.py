@@ -17,6 +17,7 @@ from funnel.audit.kernel.check import ITEM, LEFT, NOBODY, PRIVATE, PUBLISHED, UN
 from funnel.audit.kernel.verdict import Broken
 from funnel.errors import AGAIN, FAULT
 from funnel.format.canonical import encode
+from tests.support.audited import detail, failures
 from tests.support.census import CENSUS
 from tests.support.forging import Forged, edit, seal
 from tests.support.kernel import check
@@ -101,7 +102,8 @@ def test_a_plan_that_does_otherwise_than_the_policy_says_fails(made: Forged) -> 
     for title, change in (
         ("count", {"blocks": [["age"]]}), ("count", {"noise": 0.5}),
         ("solve", {"shares": [0.5]}), ("solve", {"candidates": ["optimal"]}), ("solve", {"search": True}),
-        ("solve", {"beliefs": 0.02}), ("draw", {"parted": 100}), ("write", {"sets": "bits"}),
+        ("solve", {"beliefs": 0.02}), ("draw", {"parted": 100}), ("draw", {"whose": False}),
+        ("draw", {"keys": ["k0"]}), ("draw", {"seed": 1}), ("write", {"sets": "bits"}),
         ("write", {"counted": True}), ("write", {"partition": [None, 100]}), ("write", {"keys": ["id"]}),
     ):  # fmt: skip
         path.write_bytes(whole)
@@ -200,3 +202,16 @@ def test_a_source_that_is_not_there_breaks_no_claim(command, honest: Path, tmp_p
     ):
         audit = command(*given, table)
         assert audit.code == code and said in audit.err and "FAIL" not in audit.out, audit
+
+
+def test_a_column_of_one_value_loses_nothing_and_nothing_else_is_said(tmp_path: Path) -> None:
+    """Where H(X) is zero their ratio is one, by what funnel says of itself, and not whatever is stated."""
+    (tmp_path / "table.csv").write_text("s,x\n" + "a,p\nb,p\n" * 200)
+    policy = write_policy(tmp_path, source={"table": "table.csv"}, sensitive=["s"], public=["x"], draws__kind="fresh")
+    folder = Path(funnel.run(policy).release)
+    made = Forged(folder, tmp_path / "private" / folder.name)
+    told = detail(audit_release(folder, made.private), "averages-stated")
+    assert told.endswith("H(X) = 0.000000 nats, ratio 1.000000")
+    edit(folder / "release.json", lambda old: old["utility"].update(normalised=0.5))
+    seal([made])
+    assert failures(audit_release(folder, made.private)) == {"averages-stated"}

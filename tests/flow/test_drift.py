@@ -146,3 +146,58 @@ def test_a_lock_that_told_another_leakage_than_its_counts_show_fails(tmp_path, m
     seal([forged])
     more = part > 1 and old["measure"] == "rldp"
     assert failures(audited(forged)) == (set() if more else {"drift"})
+
+
+@pytest.fixture(scope="module")
+def strange(tmp_path_factory) -> Path:
+    """A night with values that its lock does not know: of x they go under `other`, of z they are left out."""
+    folder = tmp_path_factory.mktemp("strange")
+    x, z = "['p', 'q', 'other'][1 + CAST(hash(i) % 3 AS INT)]", "'z' || (hash(i + 1) % 2)"
+    rows = f"SELECT 's' || (i % 2) AS s, {x} AS x, {z} AS z FROM range(600) t(i)"
+    terms = PLAIN | {"public": [{"name": "x", "unseen": "other"}, {"name": "z", "unseen": "drop"}],
+                     "privacy": {"notion": "ldp-x", "epsilon": 1.0}, "accept": "unbounded"}  # fmt: skip
+    for more in ("", "UNION ALL VALUES ('s0', 'new', 'z0'), ('s1', 'new', 'z9'), ('s1', 'p', 'z8')"):
+        duckdb.sql(f"COPY ({rows} {more}) TO '{folder}/table.parquet'")
+        if not more:
+            funnel.make_lock(write_policy(folder, **terms))
+    funnel.run(folder / "policy.yaml", locked=True)
+    return folder
+
+
+BECAME: dict[str, Callable[[list[Json]], object]] = {
+    "left out, not under other": lambda new: new[0].update(rule="drop"),
+    "under other, not left out": lambda new: new[-1].update(rule="other"),
+    "no column's": lambda new: new[0].update(columns=[]),
+    "of another column": lambda new: new[0].update(columns=["z"]),
+    "known": lambda new: new[-1].update(value=["z0"]),
+    "twice": lambda new: new.append(new[-1]),
+    "more that are left out": lambda new: new[-1].update(rows=40),
+    "nothing": lambda new: new.clear(),
+}
+
+
+def test_what_became_of_values_that_the_lock_does_not_know_holds(strange):
+    found, told = audited(night(strange)), read(night(strange).kept / "drift.json")
+    assert found.passed, found.text()
+    assert [(*one["columns"], *one["value"], one["rows"], one["rule"]) for one in told["unseen"]] == [
+        ("x", "new", 2, "other"), ("z", "z8", 1, "drop"), ("z", "z9", 1, "drop"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("lie", BECAME)
+def test_something_else_that_became_of_them_fails(tmp_path, strange, lie):
+    shutil.copytree(strange, tmp_path, dirs_exist_ok=True, symlinks=True)
+    forged = night(tmp_path)
+    edit(forged.kept / "drift.json", lambda old: BECAME[lie](old["unseen"]))
+    seal([forged])
+    assert failures(audited(forged)) - {"report"} == {"drift"}
+
+
+def test_a_night_that_let_refused_values_pass_is_none(command, tmp_path, strange):
+    """No run would write it: it is told as a file that is not of its format, by the report, too."""
+    shutil.copytree(strange, tmp_path, dirs_exist_ok=True, symlinks=True)
+    forged = night(tmp_path)
+    seal([forged])
+    edit(forged.kept / "drift.json", lambda old: old["unseen"][0].update(rule="error"))
+    told = command("report", forged.folder, "--private", forged.kept, "--to", tmp_path / "pages")
+    assert told.code not in (0, 3) and "drift.json" in told.err

@@ -11,7 +11,7 @@ from funnel.format.terms import TermsFile
 from funnel.text import number
 
 CLAIM = "policy-terms"
-TITLE = "release.json states what terms.json asks for"
+TITLE = "release.json states what terms.json asks for, but for shares of ε that a search finds"
 PRIVATE = True
 _ALIKE = ("policy_sha256", "name", "description", "sensitive", "notion", "epsilon", "format_of_data", "rows_of_data",
           "partition")
@@ -48,7 +48,9 @@ def check(opened: Release) -> str:
     if len(split) != len(one.split) or any(abs(float(a) - b) > _NEAR for a, b in zip(split, one.split, strict=True)):
         raise Broken(NAME, "the policy asks for another split", split, one.split)
     promised = f"{policy.notion} at {number(policy.epsilon)}"
-    return f"{promised}, {counted(len(blocks), 'block')} of columns: as the policy says"
+    searched = policy.split == "optimal" and len(split) > 1
+    but = "; how ε is split, which is left to a search, is the publisher’s word" if searched else ""
+    return f"{promised}, {counted(len(blocks), 'block')} of columns: as the policy says{but}"
 
 
 def _coarsened(policy: TermsFile) -> list[tuple[object, ...]]:

@@ -113,4 +113,4 @@ def array(block: Weights) -> ExactArray:
 def entropy(masses: FloatArray) -> float:
     """-Σ p ln p in nats, of non-negative masses, normalised first."""
     p = masses[masses > 0] / masses.sum()
-    return float(-(p * np.log(p)).sum())
+    return float(0.0 - (p * np.log(p)).sum())

@@ -18,6 +18,7 @@ from funnel.audit.kernel.notions import NOTIONS, ldp
 from funnel.audit.kernel.opened import content, parsed
 from funnel.audit.kernel.records import Joint
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree
+from funnel.data.alphabet import OTHER
 from funnel.format.counts import NAME as COUNTS
 from funnel.format.drift import NAME, DriftFile
 from funnel.format.fields import Alphabet, Label
@@ -28,8 +29,8 @@ from funnel.format.schema import outside
 CLAIM = "drift"
 TITLE = (
     "drift.json says of the lock, of the counts kept of its night and of this release’s records what these say or, of"
-    " leakage then under rldp, more; which values and keys are new, and how many records have those values, is the"
-    " publisher’s word"
+    " leakage then under rldp, more, and new values become what the policy says; which values and keys are new, and how"
+    " many records have those values, is the publisher’s word"
 )
 PRIVATE = True
 ORDER = 2.0
@@ -67,6 +68,7 @@ def check(opened: Release) -> str | Unchecked:
         ("values without records", empty, [*found.gone]),
     ])  # fmt: skip
     _check_leakage(opened, found)
+    _check_unseen(opened, found)
     then = _then(opened, found)
     if not found.known:
         told = (found.distance, found.divergence, found.inside, found.new_secrets, found.gone_secrets)
@@ -103,6 +105,33 @@ def _check_leakage(opened: Release, found: DriftFile) -> None:
         held = leakage.is_stated_as(None if stated is None else rational(stated) + _STEP / 2, _STEP)
     if not held:
         raise Broken(NAME, "leakage_now is not that at the counts of the records", told, stated)
+
+
+def _check_unseen(opened: Release, found: DriftFile) -> None:
+    """Values unknown to the lock become what the policy has their columns say; who is left out is. Raises Broken."""
+    wide = {one.name for one in opened.terms.wide}  # a row that its columns leave out is in no cell
+    rules = {one.name: "drop" if one.name in wide else one.unseen for block in opened.terms.public for one in block}
+    known, dropped = {one.columns: {*one.values} for one in opened.alphabets}, Counter[tuple[str, ...]]()
+    told = [(one.columns, one.value) for one in found.unseen]
+    agree(NAME, [
+        ("new values in columns of a block, once each", len({*told}),
+         sum(len(value) == len(columns) and value not in known.get(columns, {value}) for columns, value in told)),
+    ])  # fmt: skip
+    for one in found.unseen:
+        values, dropped[one.columns] = known[one.columns], dropped[one.columns] + one.rows * (one.rule == "drop")
+        parts = [{*part} for part in zip(*values, strict=True)]
+        new = {place for place, part in enumerate(one.value) if part not in parts[place]} or {*range(len(one.value))}
+        asked = {rules[one.columns[place]] for place in new}
+        pooled = tuple(OTHER if place in new else part for place, part in enumerate(one.value))
+        rule = "error" if "error" in asked else "drop" if "drop" in asked else "other" if pooled in values else "error"
+        agree(NAME, [("what became of a new value", rule, one.rule)])
+    if opened.staged:
+        return  # its entry is not written yet
+    present = opened.entries[-1].present
+    left_out = 0 if present is None else present.unseen
+    if not max(dropped.values(), default=0) <= left_out <= sum(dropped.values()):
+        what = "records with new values that are left out are not as many as its entry says"
+        raise Broken(NAME, what, left_out, sum(dropped.values()))
 
 
 def _check_leakage_then(opened: Release, found: DriftFile, kept: Joint) -> str | None:

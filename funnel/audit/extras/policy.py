@@ -29,10 +29,12 @@ POLICY, PLAN, LOCK = "policy.yaml", "plan.json", "lock.yaml"
 CLAIM = "policy"
 TITLE = (
     "terms.json is what policy.yaml says; of plan.json the steps count, solve (or measure the lock), draw and write do"
-    " so, but for their SQL; known.json has each column's levels, in the groups that it names; its lock is of that"
-    " policy"
+    " so, but for their SQL and types; known.json has each column's levels, in the groups that it names; its lock is of"
+    " that policy"
 )
 PRIVATE = True
+_SQL = {"step", "statements", "rare", "labelled", "cells", "codes", "statement", "types"}
+"""What a step may have beside what the policy decides."""
 
 
 def check(opened: Release) -> str:
@@ -140,6 +142,9 @@ def _planned(opened: Release, policy: Policy) -> int:
         "measure the lock": promise | {"lock": locked.checksum if locked else None, "noise": noise},
         "draw": {
             "kind": terms.draws,
+            "keys": [f"k{place}" for place in range(len(terms.identify))],
+            "whose": terms.draws == "permanent"
+            and not (locked or terms.wide or noise is not None or policy.engine == "spark"),
             "parted": parted.rows if parted and parted.column is None and terms.identify else None,
         },
         "write": {
@@ -180,5 +185,7 @@ def _released(terms: TermsFile) -> list[str]:
 def _steps(plan: Any, known: dict[str, dict[str, Any]]) -> Iterator[tuple[Any, Any]]:
     """What the plan's steps say, and what they have to: a plan leaves out what is none, empty or false."""
     for step in plan["steps"]:
-        for key, expected in known.get(step["step"], {}).items():
+        asked = known.get(step["step"])
+        for key, expected in (asked or {}).items():
             yield step.get(key) or None, expected or None
+        yield from (({key}, set()) for key in step if asked is not None and key not in {*asked, *_SQL})
