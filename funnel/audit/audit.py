@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -184,6 +185,13 @@ def audit_release(
     if private is not None and (gone := pruned_folder(release, private)) is not None:
         return _pruned(Left(gone, private, public_key=key, recount=recount), private)
     folder = release_folder(release)
+    if re.search(r"[\ud800-\udfff]", str(folder)):
+        raise ReleaseError(
+            "release-unreadable",
+            "its path holds bytes that are no text, and the engine takes none",
+            where=str(folder),
+            advice="Rename the folder that is not named in UTF-8; `funnel verify` takes any.",
+        )
     if private is not None and not private.is_dir():
         raise ReleaseError(
             "release-unreadable",

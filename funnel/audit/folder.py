@@ -25,11 +25,14 @@ def release_folder(given: Path) -> Path:
     if holds_files(folder):
         check_whole(folder)
         return folder
+    several = os.path.lexists(folder / LATEST)  # and still not looked into
     raise ReleaseError(
         "release-unreadable",
         "there is no release in this folder" if given.exists() else "the release folder does not exist",
         where=str(given),
-        advice="Name a release's own folder, or the folder of releases that holds `latest`.",
+        advice="By that name a folder is looked at as one release: give a folder of several another one."
+        if several
+        else "Name a release's own folder, or the folder of releases that holds `latest`.",
     )
 
 

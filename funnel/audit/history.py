@@ -20,7 +20,7 @@ from funnel.audit.kernel.verdict import Broken, Finding, Status, Unchecked, coun
 from funnel.audit.listed import elsewhere, feed_of, latest_of
 from funnel.audit.pruned import marker
 from funnel.errors import ReleaseError
-from funnel.format import journal, manifest
+from funnel.format import journal, manifest, protocol
 from funnel.format.fields import RELEASE_ID
 from funnel.format.journal import Line, ReleaseEntry
 from funnel.format.place import named_as_one
@@ -242,7 +242,7 @@ def _released(private: Path, entries: Sequence[ReleaseEntry], made: Sequence[str
     """
     lost = [one for one in entries if one.release not in made]
     gone = list(dict.fromkeys(one.release for one in lost))
-    archived = {one.release: private / "protocols" / f"{one.protocol_sha256}.json" for one in lost}
+    archived = {one.release: private / protocol.FOLDER / f"{one.protocol_sha256}.json" for one in lost}
     if foreign := [name for name, path in archived.items() if not os.path.lexists(path)]:
         return _told("history-released", foreign, "entered, though no protocol was ever kept for them here")
     if others := elsewhere(private, gone, made):

@@ -104,7 +104,7 @@ def _folder_of(private: Path, release: str) -> str | None:
             return None
         step = json.loads(plan)["steps"][-1]
         return os.path.relpath(str(step["to"]), str(step["private"]))
-    except (Broken, ValueError, LookupError, TypeError):
+    except (Broken, ValueError, LookupError, TypeError, RecursionError):  # of whatever text
         return None
 
 

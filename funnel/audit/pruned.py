@@ -62,9 +62,13 @@ def marker(private: Path, release: str) -> Path | None:
 
 
 def pruned_folder(given: Path, private: Path) -> Path | None:
-    """The release's own folder where its marker says that it was pruned, wholly or not; None where none does."""
+    """The release's own folder where its marker says that it was pruned, wholly or not; None where none does.
+
+    It has the name by which it is asked for, or the one of the folder that this leads to.
+    """
     folder = Path(os.path.realpath(given))  # a link may lead to itself
-    return None if marker(private, folder.name) is None else folder
+    names = {(Path.cwd() / given).name, folder.name}
+    return folder if any(marker(private, name) for name in names) else None
 
 
 def pruned(release: Left, private: Path) -> tuple[Finding, ...]:
@@ -73,9 +77,9 @@ def pruned(release: Left, private: Path) -> tuple[Finding, ...]:
 
     def left(opened: Opened) -> str:
         """Data and pages were taken away on purpose, and release.json stayed as it was."""
-        one, path = opened.manifest, marker(private, folder.name)
-        if path is None:
-            raise Broken(FOLDER, "nothing says that this release was pruned", folder.name, None)
+        one = opened.manifest
+        if (path := marker(private, one.release)) is None:
+            raise Broken(FOLDER, "nothing says that this release was pruned", one.release, None)
         told = parsed(PrunedFile, path.name, content(path))
         own = opened.entry(opened.release / manifest.NAME).sha256
         agree(path.name, [("release", one.release, told.release), ("hash of the manifest", own, told.manifest_sha256)])

@@ -9,6 +9,8 @@ from funnel.format.fields import Alphabet, Label, Text
 from funnel.format.schema import Flaws, Grid, InRange, unlike
 
 NAME = "protocol.json"
+FOLDER = "protocols"
+"""In the private folder: each that was ever released, under its hash."""
 MOST_BITS = 62
 MOST_VALUES = 62
 """Of a set: its code is one word."""

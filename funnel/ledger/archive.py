@@ -12,9 +12,7 @@ from funnel.errors import LedgerError
 from funnel.files import replace_file, sync, writing
 from funnel.format import schema
 from funnel.format.journal import ReleaseEntry
-from funnel.format.protocol import ProtocolFile
-
-FOLDER = "protocols"
+from funnel.format.protocol import FOLDER, ProtocolFile
 
 
 def keep_protocol(private: Path, protocol: Path) -> None:

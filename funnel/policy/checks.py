@@ -5,7 +5,6 @@ The checks read a document's plain data, so that they find their problems whatev
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path as FilePath
@@ -19,6 +18,7 @@ from funnel.policy.blocks import adds_up, is_wide, spellings
 from funnel.policy.columns import REDUCTIONS
 from funnel.policy.document import Document, Finding, Path, choice, described, dotted, listed, shortened
 from funnel.policy.estimate import private_estimate, rounded_beliefs
+from funnel.policy.folders import folders
 from funnel.policy.mention import (
     Mention,
     at,
@@ -62,7 +62,7 @@ def check(document: Document, directory: FilePath) -> Iterator[Finding]:
     yield from _readable(document.data)
     yield from storable(document.data)
     yield from _described(document.data)
-    yield from _folders(document.data, directory)
+    yield from folders(document.data, directory)
 
 
 _SAID = {"description", "metadata"}
@@ -385,31 +385,3 @@ def _described(data: Any) -> Iterator[Finding]:
         if isinstance(name, str) and name not in released:
             said = f"`{shortened(name)}` is described and not released"
             yield Finding(("metadata", "columns", name), "unknown-column", said, choice(name, released), key=True)
-
-
-def _folders(data: Any, directory: FilePath) -> Iterator[Finding]:
-    """Nothing private lies in the folder that is published; symbolic links are followed where they exist."""
-    to = at(data, "release", "to")
-    if not isinstance(to, str) or "\0" in to:
-        return
-    table = at(data, "source", "table")
-    inside: dict[Path, Any] = {("release", "private"): at(data, "release", "private")}
-    for place in (("draws", "key"), ("release", "sign")):
-        key = at(data, *place)
-        if isinstance(key, str) and key.startswith("file:"):
-            inside[place] = key.removeprefix("file:")
-    if isinstance(table, str) and "://" not in table:
-        inside["source", "table"] = _before_glob(table)
-    outer = FilePath(os.path.realpath(directory / to))
-    for path, text in inside.items():
-        if isinstance(text, str) and "\0" not in text:
-            inner = FilePath(os.path.realpath(directory / text))
-            if inner.is_relative_to(outer):
-                said = f"`{dotted(path)}` {'is' if inner == outer else 'lies in'} the published folder"
-                yield Finding(path, "release-path", f"{said} `release.to`", "Choose a place outside of it.")
-
-
-def _before_glob(table: str) -> str:
-    """The fixed part of a path with wildcards: the folder before the first of them."""
-    fixed = re.split(r"[*?\[]", table, maxsplit=1)[0]
-    return fixed if fixed == table else fixed[: fixed.rfind("/") + 1]

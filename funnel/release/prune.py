@@ -48,7 +48,8 @@ class Pruned:
 def prune(to: Path, private: Path, policy: str, keep: int, *, dry: bool = False) -> Pruned:
     """Take data and pages of a policy's releases away, but for the newest `keep` and what `latest` points at.
 
-    What an earlier pruning was killed over is ended. With `dry` nothing changes. Raises ReleaseError, LedgerError.
+    A release that was moved, with a link left in its place, stays whole. What an earlier pruning was killed over is
+    ended. With `dry` nothing changes. Raises ReleaseError, LedgerError.
     """
     with nullcontext() if dry else alone(private):
         with writing(to):
@@ -56,7 +57,8 @@ def prune(to: Path, private: Path, policy: str, keep: int, *, dry: bool = False)
         entries = Journal(private).releases()
         check_entered(private, entries)
         check_visible(to, policy, seen, entries)
-        there = [one for one in entries if one.name == policy and (to / one.release).is_dir()]
+        own = [one for one in entries if one.name == policy and (to / one.release).is_dir()]
+        there = [one for one in own if not (to / one.release).is_symlink()]
         whole = [one for one in there if not (private / FOLDER / one.release).exists()]
         latest = (to / "latest").readlink().name if (to / "latest").is_symlink() else ""
         old = [one for one in whole[: max(len(whole) - keep, 0)] if one.release != latest]

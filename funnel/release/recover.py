@@ -14,7 +14,7 @@ from funnel.files import sync, writing
 from funnel.format import counts, people
 from funnel.format.fields import RELEASE_ID as _ID
 from funnel.format.journal import ReleaseEntry
-from funnel.ledger.archive import FOLDER
+from funnel.format.protocol import FOLDER
 
 SEEN = "published"
 """An empty file beside the evidence of a release that became visible: an auditor then asks where it is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import time
@@ -23,6 +24,7 @@ from funnel.format import schema
 from funnel.format.attestation import sealed
 from funnel.format.feed import FeedFile, feed
 from funnel.release.sign import load_signing_key
+from tests.support.forging import edit
 from tests.support.kernel import check
 from tests.support.people import MONDAY, SMALL, people
 from tests.support.policies import write_policy
@@ -399,6 +401,38 @@ def test_a_plan_that_its_evidence_does_not_list_moves_no_release_elsewhere(home:
     told["steps"][-1]["to"] += "-elsewhere"
     plan.write_text(json.dumps(told))
     assert "history-released" in audited(home)
+
+
+def test_a_plan_that_cannot_be_read_moves_no_release_elsewhere_and_stops_no_audit(home: Path) -> None:
+    """A text too deep for the reader is one more that is none."""
+    first = nights(home)[0]
+    shutil.rmtree(home / "releases" / first)
+    plan = b"[" * 200_000
+    (home / "private" / first / "plan.json").write_bytes(plan)
+    listed = {"sha256": hashlib.sha256(plan).hexdigest(), "bytes": len(plan)}
+    edit(home / "private" / first / "evidence.json", lambda old: old["files"].update({"plan.json": listed}))
+    assert "history-released" in audited(home)
+
+
+def test_a_folder_of_releases_by_the_name_of_one_is_asked_for_as_one(home: Path, command) -> None:
+    """And whoever asks is told that the name is what is wrong."""
+    (home / "releases").rename(home / "latest")
+    for told in (["audit", "--private", home / "private"], ["verify", "--key", home / "sign.pub"], ["estimate"]):
+        refused = command(told[0], home / "latest", *told[1:])
+        assert refused.code == 1
+        assert "give a folder of several another one" in refused.err
+    (home / "latest").rename(home / "releases")
+    assert command("audit", home / "releases", "--private", home / "private").code == 0
+
+
+def test_a_path_that_is_no_text_breaks_no_claim(home: Path, command) -> None:
+    """The engine of an audit takes none; whoever verifies reads bytes."""
+    folder = home / "z\udce9"
+    (home / "releases").rename(folder)
+    refused = command("audit", folder / "latest")
+    assert refused.code == 1
+    assert "its path holds bytes that are no text" in refused.err
+    assert command("verify", folder / "latest", "--key", home / "sign.pub").code == 0
 
 
 @pytest.mark.parametrize("name", ["report.html", "data.csv", "release.json"])

@@ -222,6 +222,33 @@ def test_what_stays_is_held_to_mark_ledger_and_evidence(spoil, claims, home: Pat
     assert found.verdict.startswith("1 release of 4 FAILS")
 
 
+def test_what_lies_elsewhere_behind_a_link_is_not_pruned(home: Path) -> None:
+    """It was moved to be kept. One that was moved when it was pruned is known by the name that it has among others."""
+    old, *_, kept, _ = nights(home)
+    (home / "archive").mkdir()
+    for name in (old, kept):
+        (home / "releases" / name).rename(home / "archive" / f"of-{name}")
+        (home / "releases" / name).symlink_to(home / "archive" / f"of-{name}")
+    people(home, MONDAY)
+    funnel.run(home / "policy.yaml")
+    assert audited(home).passed, audited(home).text()
+    done = funnel.prune(home / "policy.yaml", 1)
+    assert len(done.releases) == 1 and kept not in done.releases
+    assert (home / "archive" / f"of-{kept}" / "data.parquet").exists()
+    found = audited(home)
+    assert found.passed, found.text()
+    assert [one.pruned for one in found.releases] == [True, True, False, True, False]
+
+
+def test_a_link_to_another_release_is_not_what_was_pruned(home: Path) -> None:
+    old, *_, new = nights(home)
+    shutil.rmtree(home / "releases" / old)
+    (home / "releases" / old).symlink_to(new)
+    found = audited(home)
+    assert not found.passed
+    assert {"history-names", "history-pruned"} <= {one.claim for one in found.failed}
+
+
 def test_nights_go_on(home: Path) -> None:
     before = audited(home)
     funnel.run(write_policy(home, **TERMS))

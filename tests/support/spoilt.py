@@ -200,6 +200,20 @@ SPOILT = {
     # folders
     "private inside to": (good(private="  private: ‸out/public/x"), "release-path"),
     "private is to": (good(private="  private: ‸./out/x/../public"), "release-path"),
+    "to is called as the newest": (good(to="  to: ‸out/latest"), "release-path"),
+    "to is called as a release": (good(to="  to: ‸out/20261128T111757Z-2e0e80"), "release-path"),
+    "to among archived protocols": (
+        good(to="  to: ‸hidden/protocols", private="  private: hidden"),
+        "release-path",
+    ),
+    "to where pruned releases are marked": (
+        good(to="  to: ‸hidden/pruned/x", private="  private: hidden"),
+        "release-path",
+    ),
+    "to in the evidence of a release": (
+        good(to="  to: ‸hidden/20261128T111757Z-2e0e80/x", private="  private: hidden"),
+        "release-path",
+    ),
     "private around a detour": (
         good(to="  to: ../here", private="  private: ‸../there/../here/private"),
         "release-path",

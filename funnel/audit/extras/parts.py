@@ -17,8 +17,8 @@ from funnel.data.alphabet import folded
 from funnel.format.canonical import FormatError
 from funnel.format.fields import Label
 from funnel.format.journal import NAME, Drawn, Present, ReleaseEntry
+from funnel.format.protocol import FOLDER, ProtocolFile, Sets, Weights
 from funnel.format.protocol import NAME as PROTOCOL
-from funnel.format.protocol import ProtocolFile, Sets, Weights
 from funnel.format.schema import read
 
 Protocol = Weights | Sets | Drawer
@@ -149,7 +149,7 @@ def archived(opened: Release, entry: ReleaseEntry) -> ProtocolFile | None:
     Raises Broken where the archive's was changed.
     """
     name = f"{entry.protocol_sha256}.json"
-    archive, folder = opened.root / "protocols" / name, opened.release.parent
+    archive, folder = opened.root / FOLDER / name, opened.release.parent
 
     def places() -> Iterator[Path]:
         yield archive

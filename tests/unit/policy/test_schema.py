@@ -137,6 +137,7 @@ BETWEEN_SECTIONS = (
     "permanent ",
     "key that",
     "private ",
+    "to ",
     "an epsilon for the table",
     "a private estimate without",
     "a budget for less",
