@@ -79,7 +79,7 @@ class Parameters:
     `lower` (nats) of alip.
     """
 
-    solve: str | None = None
+    solve: Literal["auto", "joint", "sequential", "per-attribute"] | None = None
     order: Nats | None = None
     confidence: Share | None = None
     radius: Nats | None = None

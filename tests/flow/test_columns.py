@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 import funnel
+from tests.support.forging import Forged, edit, seal
 from tests.support.policies import write_policy
 
 TOWNS = "value,group,group2\nOslo,North,Europe\nBergen,North,Europe\nRome,South,Europe\n"
@@ -240,3 +241,15 @@ def test_values_without_one_plain_spelling_are_refused(command, tmp_path, kind):
         refused = command(way, written)
         told = refused.out + refused.err
         assert refused.code == 1 and f"column x is {kind}" in told and "; only plain values can be used" in told, told
+
+
+@pytest.mark.parametrize("change", [lambda rare: rare.clear(), lambda rare: rare[0].update(rule="other"),
+                                    lambda rare: rare[1].update(column="income")])  # fmt: skip
+def test_a_plan_that_does_otherwise_with_rare_values_is_one_for_something_else(change, command, tmp_path):
+    path = policy(tmp_path, public=[{"name": "income", "rare": "bin"}, {"name": "town", "rare": "other"}])
+    folder = Path(command("run", path, "--json").json["release"])
+    made = Forged(folder, tmp_path / "private" / folder.name)
+    assert failures(command, tmp_path) == []
+    edit(made.kept / "plan.json", lambda old: [change(one["rare"]) for one in old["steps"] if one["step"] == "count"])
+    seal([made])
+    assert failures(command, tmp_path) == ["policy"]

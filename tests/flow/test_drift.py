@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import pytest
 
 import funnel
+from funnel.audit.extras import drift
+from funnel.audit.kernel.verdict import Broken
+from funnel.format.drift import Unseen
 from tests.support.audited import detail, failures, missing
 from tests.support.forging import Forged, Json, edit, read, seal
 from tests.support.policies import write_policy
@@ -201,3 +206,15 @@ def test_a_night_that_let_refused_values_pass_is_none(command, tmp_path, strange
     edit(forged.kept / "drift.json", lambda old: old["unseen"][0].update(rule="error"))
     told = command("report", forged.folder, "--private", forged.kept, "--to", tmp_path / "pages")
     assert told.code not in (0, 3) and "drift.json" in told.err
+
+
+@pytest.mark.parametrize(("rules", "holds"), [(("error", "drop"), True), (("error", "error"), False)])
+def test_rows_in_no_cell_are_left_out_where_a_column_of_the_block_says_so(rules, holds):
+    """By default a lock refuses them, and then no drift tells of any."""
+    block = SimpleNamespace(name="w", columns=[SimpleNamespace(unseen=rule) for rule in rules])
+    terms = SimpleNamespace(wide=[block], public=[[SimpleNamespace(name="w", unseen="error")]])
+    known = SimpleNamespace(columns=("w",), values=[("1",), ("2",)])
+    opened = SimpleNamespace(terms=terms, alphabets=[known], staged=True)
+    found = SimpleNamespace(unseen=[Unseen(("w",), ("0",), 1, "drop")])
+    with nullcontext() if holds else pytest.raises(Broken, match="what became of a new value"):
+        drift._check_unseen(opened, found)

@@ -414,6 +414,16 @@ def test_a_plan_that_cannot_be_read_moves_no_release_elsewhere_and_stops_no_audi
     assert "history-released" in audited(home)
 
 
+def test_the_newest_of_a_policy_that_does_not_sign_is_in_no_list(home: Path) -> None:
+    """Another one signs beside it, and has a list of its own."""
+    other = write_policy(home, **SMALL, name="other", draws={"kind": "fresh"}, accept=["unbounded"])
+    newest = Path(funnel.run(other).release)
+    found = funnel.audit_release(newest.parent / "latest", home / "private")
+    assert found.passed and found.release.name == newest.name
+    (told,) = [one.detail for one in found.findings if one.claim == "newest"]
+    assert told == "latest in the ledger; its policy does not sign; of others 1 list, of 3 releases"
+
+
 def test_a_folder_of_releases_by_the_name_of_one_is_asked_for_as_one(home: Path, command) -> None:
     """And whoever asks is told that the name is what is wrong."""
     (home / "releases").rename(home / "latest")

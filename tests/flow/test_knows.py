@@ -25,8 +25,8 @@ from funnel.audit.kernel.verdict import Broken
 from funnel.errors import LockError, PolicyError
 from funnel.format.canonical import encode
 from funnel.policy import load
-from tests.support.audited import failures
-from tests.support.forging import edit
+from tests.support.audited import detail, failures
+from tests.support.forging import Forged, edit, seal
 from tests.support.nights import real_leakage, steps_of
 from tests.support.policies import write_policy
 
@@ -87,6 +87,19 @@ def released(folder: Path, **changes: Any) -> tuple[Any, Path, dict[str, Any]]:
 
 def audit(folder: Path, release: Path) -> set[str]:
     return failures(funnel.audit_release(release, folder / "private", table=folder / "people.parquet"))
+
+
+@pytest.mark.parametrize("way", [None, "auto", "zz"])
+def test_by_which_way_was_solved_is_the_publishers_word_and_said_to_be(way, once: tuple[Path, str], tmp_path) -> None:
+    """But there is one, where the notion has any."""
+    folder, name = once
+    shutil.copytree(folder, tmp_path / "home", symlinks=True)
+    made = Forged(tmp_path / "home" / "releases" / name, tmp_path / "home" / "private" / name)
+    told = detail(funnel.audit_release(made.folder, made.kept), "policy-terms")
+    assert told.endswith("; by which way it was solved, which the policy leaves open, is the publisher’s word")
+    edit(made.folder / "release.json", lambda old: old["parameters"].update(solve=way))
+    seal([made], reports=False)
+    assert {"policy-terms", "manifest"} & failures(funnel.audit_release(made.folder, made.kept))
 
 
 def test_every_level_of_every_column_may_be_known(once: tuple[Path, str]) -> None:

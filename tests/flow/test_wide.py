@@ -20,6 +20,7 @@ from funnel.errors import EXITS, FAULT
 from funnel.format.canonical import encode
 from funnel.ledger.journal import Journal
 from tests.flow.conftest import nothing_published
+from tests.support.audited import detail
 from tests.support.forging import Forged, edit
 from tests.support.html import Reader
 from tests.support.policies import write_policy
@@ -739,3 +740,22 @@ def test_catalogues_and_parquet_tell_the_columns_inside_cells(made):
     }
     assert {one["path"] for one in package["resources"]} >= {"data.parquet", "cells.json"}
     assert funnel.audit_release(made).passed
+
+
+def test_whether_draws_of_cells_repeat_is_said_not_to_be_compared_where_the_table_changed(released, command, tmp_path):
+    """Who has which cell stands in no list of people; what stands beside the wide block is compared by itself."""
+    terms = {"public": [*WIDE["public"], "votes"], "privacy": {"notion": "ldp-x", "epsilon": 1.0}}
+    people(tmp_path)
+    assert command("lock", write_policy(tmp_path, **WIDE | terms), "--room", "0.5").code == 0
+    released("--locked", **terms)
+    found = []
+    for change in ("*", "* REPLACE (CASE WHEN id = 3 THEN 44 ELSE age END AS age)"):
+        people(tmp_path, change=change)
+        release = released("--locked", **terms)
+        audit = funnel.audit_release(release, tmp_path / "private")
+        assert audit.passed, audit.text()
+        found.append(detail(audit, "draws-repeat"))
+    assert found == [
+        "as 1 earlier release that can be compared",
+        "as 2 earlier releases that can be compared, but for person",
+    ]

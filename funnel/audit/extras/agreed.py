@@ -11,7 +11,7 @@ from funnel.format.terms import TermsFile
 from funnel.text import number
 
 CLAIM = "policy-terms"
-TITLE = "release.json states what terms.json asks for, but for shares of ε that a search finds"
+TITLE = "release.json states what terms.json asks for, but for what that leaves open: shares of ε, the way to solve"
 PRIVATE = True
 _ALIKE = ("policy_sha256", "name", "description", "sensitive", "notion", "epsilon", "format_of_data", "rows_of_data",
           "partition")
@@ -35,6 +35,7 @@ def check(opened: Release) -> str:
     agree(NAME, [
         *((key, getattr(policy, key), getattr(one, key)) for key in _ALIKE),
         *((key, value, vars(one.parameters)[key]) for key, value in vars(policy.parameters).items() if key not in free),
+        ("whether a way was chosen", policy.parameters.solve is not None, one.parameters.solve not in (None, "auto")),
         ("public", (tuple(chain.from_iterable(blocks)),) if merged else blocks, one.public),
         ("identify", policy.identify, tuple(key.name for key in one.identify)),
         ("draws", policy.draws, one.draws.kind),
@@ -48,8 +49,9 @@ def check(opened: Release) -> str:
     if len(split) != len(one.split) or any(abs(float(a) - b) > _NEAR for a, b in zip(split, one.split, strict=True)):
         raise Broken(NAME, "the policy asks for another split", split, one.split)
     promised = f"{policy.notion} at {number(policy.epsilon)}"
-    searched = policy.split == "optimal" and len(split) > 1
-    but = "; how ε is split, which is left to a search, is the publisher’s word" if searched else ""
+    searched = ["how ε is split"] if policy.split == "optimal" and len(split) > 1 else []
+    searched += ["by which way it was solved"] if "solve" in free and one.parameters.solve else []
+    but = f"; {' and '.join(searched)}, which the policy leaves open, is the publisher’s word" if searched else ""
     return f"{promised}, {counted(len(blocks), 'block')} of columns: as the policy says{but}"
 
 

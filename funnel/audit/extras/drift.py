@@ -109,8 +109,9 @@ def _check_leakage(opened: Release, found: DriftFile) -> None:
 
 def _check_unseen(opened: Release, found: DriftFile) -> None:
     """Values unknown to the lock become what the policy has their columns say; who is left out is. Raises Broken."""
-    wide = {one.name for one in opened.terms.wide}  # a row that its columns leave out is in no cell
-    rules = {one.name: "drop" if one.name in wide else one.unseen for block in opened.terms.public for one in block}
+    rules = {one.name: one.unseen for block in opened.terms.public for one in block}
+    for block in opened.terms.wide:  # a row that one of its columns leaves out is in no cell
+        rules[block.name] = "drop" if any(one.unseen == "drop" for one in block.columns) else "error"
     known, dropped = {one.columns: {*one.values} for one in opened.alphabets}, Counter[tuple[str, ...]]()
     told = [(one.columns, one.value) for one in found.unseen]
     agree(NAME, [

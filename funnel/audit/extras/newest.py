@@ -8,7 +8,7 @@ from funnel.audit.listed import feed_of, latest_of
 from funnel.audit.verify.feed import as_newest, newest, published
 
 CLAIM = "newest"
-TITLE = "the release is the newest where it was asked for as `latest`, and releases.json lists it"
+TITLE = "the release is the newest where it was asked for as `latest`; releases.json lists it, where its policy signs"
 PRIVATE = False
 
 
@@ -26,4 +26,5 @@ def check(opened: Release) -> str | Unchecked:
     if last != opened.manifest.release:
         raise Broken("latest", "an older release stands in the place of the newest", last, opened.manifest.release)
     listed = feed_of(folder, opened.root, opened.journal)
-    return f"latest in the ledger; {listed.reason if isinstance(listed, Unchecked) else listed}"
+    others = "" if opened.manifest.signed else "its policy does not sign; of others "
+    return f"latest in the ledger; {listed.reason if isinstance(listed, Unchecked) else others + listed}"

@@ -33,7 +33,7 @@ TITLE = (
     " that policy"
 )
 PRIVATE = True
-_SQL = {"step", "statements", "rare", "labelled", "cells", "codes", "statement", "types"}
+_SQL = {"step", "statements", "labelled", "cells", "codes", "statement", "types"}
 """What a step may have beside what the policy decides."""
 
 
@@ -131,6 +131,8 @@ def _planned(opened: Release, policy: Policy) -> int:
             "secret": list(policy.sensitive),
             "blocks": [list(block.labels) for block in policy.blocks],
             "minimum": 1 if locked else estimate.minimum,
+            "rare": [[one.name, one.rare] for block in policy.blocks if block.cells is None
+                     for one in block.attributes if one.merges_rare],
             "noise": None if locked else noise,
         },
         "solve": promise
@@ -186,6 +188,8 @@ def _steps(plan: Any, known: dict[str, dict[str, Any]]) -> Iterator[tuple[Any, A
     """What the plan's steps say, and what they have to: a plan leaves out what is none, empty or false."""
     for step in plan["steps"]:
         asked = known.get(step["step"])
+        if "rare" in step:
+            step |= {"rare": [[one["column"], one["rule"]] for one in step["rare"]]}
         for key, expected in (asked or {}).items():
             yield step.get(key) or None, expected or None
         yield from (({key}, set()) for key in step if asked is not None and key not in {*asked, *_SQL})

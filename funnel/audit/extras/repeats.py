@@ -19,6 +19,7 @@ from funnel.format.draws import NAME, DrawsFile
 from funnel.format.fields import Label
 from funnel.format.journal import ReleaseEntry
 from funnel.format.protocol import ProtocolFile, Sets, Weights
+from funnel.text import listed as joined
 
 CLAIM = "draws-repeat"
 TITLE = (
@@ -32,26 +33,29 @@ def check(opened: Release) -> str | Unchecked:
     *before, entry = opened.entries
     if entry.draws != "permanent":
         return Unchecked(NOT_CLAIMED + "draws are fresh")
-    compared = sum([_repeats(opened, early) for early in before])
-    if not compared:
+    alike = [found for early in before if any((found := _repeats(opened, early)).values())]
+    if not alike:
         what = "no earlier release drew by this key and protocol for the same table, or else for just the people"
         return Unchecked(f"{NOT_CLAIMED}{what} who are listed")
-    return f"as {counted(compared, 'earlier release')} that can be compared"
+    missed = sorted({name for found in alike for name, compared in found.items() if not compared})
+    but = f", but for {joined(missed)}" if missed else ""
+    return f"as {counted(len(alike), 'earlier release')} that can be compared{but}"
 
 
-def _repeats(opened: Release, early: ReleaseEntry) -> bool:
-    """Whether an earlier release draws a block alike of people who can be compared. Raises Broken."""
+def _repeats(opened: Release, early: ReleaseEntry) -> dict[str, bool]:
+    """Of each block that an earlier release drew alike, whether its people can be compared. Raises Broken."""
     try:
         protocol = archived(opened, early)
     except Broken:
-        return False  # a copy that was changed: what is told together cannot be measured, and says so
+        return {}  # a copy that was changed: what is told together cannot be measured, and says so
     path, now = opened.root / early.release / NAME, dict(_parts(opened.entries[-1], opened.protocol))
     alike = [(name, one) for name, one in _parts(early, protocol) if name in now and one[1].protocol]
     if not alike or not path.is_file():
-        return False
+        return {}
     then = parsed(DrawsFile, NAME, content(path))
-    compared = [_same_answers(opened, early, now[name], (then, place)) for name, (place, _) in alike]
-    return any(compared)
+    return {
+        joined(one.columns): _same_answers(opened, early, now[name], (then, place)) for name, (place, one) in alike
+    }
 
 
 def _parts(entry: ReleaseEntry, protocol: ProtocolFile | None) -> list[tuple[object, tuple[int, DrawnBlock]]]:
