@@ -16,6 +16,7 @@ from funnel.format import evidence, manifest, schema
 from funnel.format.feed import NAME, FeedFile, ReleaseList, inside
 from funnel.format.fields import RELEASE_ID
 from funnel.format.journal import Line, ReleaseEntry
+from funnel.format.place import LATEST
 
 Numbered = list[tuple[int, ReleaseEntry]]
 """Releases with the numbers of their lines, oldest first."""
@@ -59,18 +60,25 @@ def _check(found: ReleaseList, own: Numbered, lines: Sequence[Line]) -> None:
 def latest_of(to: Path, lines: Sequence[Line]) -> str | None:
     """Where `latest` points: at the newest release there, or one of another ledger that is newer; None without any.
 
-    A release of that name in another folder may be any other one. Raises Broken.
+    A release of that name in another folder may be any other one, and so may be what a folder in place of the link
+    holds. Raises Broken.
     """
-    there = [one for one in _entries(lines) if (to / one.release).is_dir()]
-    if not there:
+    newest, link = newest_of(to, lines), to / LATEST
+    if newest is None:
         return None
-    link = to / "latest"
-    target = Path(os.path.realpath(link))  # which may lead to itself
-    inside = link.is_symlink() and target.parent == to.resolve() and (target / manifest.NAME).is_file()
-    found = target.name if inside and re.fullmatch(RELEASE_ID, target.name) else None
-    if found is None or found < there[-1].release:
-        raise Broken("latest", "it does not point at the newest release", there[-1].release, found)
+    if link.is_dir() and not link.is_symlink():
+        raise Broken(LATEST, "it is a folder of its own and points at none", newest, "what it holds")
+    target = to / link.readlink() if link.is_symlink() else link
+    beside = os.path.realpath(target.parent) == os.path.realpath(to) and (target / manifest.NAME).is_file()
+    found = target.name if beside and re.fullmatch(RELEASE_ID, target.name) else None
+    if found is None or found < newest:
+        raise Broken(LATEST, "it does not point at the newest release", newest, found)
     return found
+
+
+def newest_of(to: Path, lines: Sequence[Line]) -> str | None:
+    """The last release of a ledger that lies in a folder; None without any."""
+    return next((one.release for one in reversed(_entries(lines)) if (to / one.release).is_dir()), None)
 
 
 def _seen(to: Path, private: Path, lines: Sequence[Line]) -> dict[str, Numbered]:

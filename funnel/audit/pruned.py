@@ -7,6 +7,7 @@ figures, so these are worked out again as those of any other. What needs its tab
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -19,6 +20,7 @@ from funnel.audit.kernel.opened import Once, Opened, content, holds_only, parsed
 from funnel.audit.kernel.verdict import Broken, Finding, Unchecked, agree
 from funnel.audit.verify.attested import attested
 from funnel.format import attestation, cells, manifest
+from funnel.format.fields import RELEASE_ID
 from funnel.format.protocol import NAME as PROTOCOL
 from funnel.format.protocol import ProtocolFile
 from funnel.format.pruned import FOLDER, STAYS, PrunedFile
@@ -67,7 +69,7 @@ def pruned_folder(given: Path, private: Path) -> Path | None:
     It has the name by which it is asked for, or the one of the folder that this leads to.
     """
     folder = Path(os.path.realpath(given))  # a link may lead to itself
-    names = {(Path.cwd() / given).name, folder.name}
+    names = {name for name in ((Path.cwd() / given).name, folder.name) if re.fullmatch(RELEASE_ID, name)}
     return folder if any(marker(private, name) for name in names) else None
 
 

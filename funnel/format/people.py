@@ -13,6 +13,8 @@ from funnel.format.fields import Count, Fingerprint, Label, Sha256, Text
 from funnel.format.schema import Grid, InRange
 
 NAME = "people.json"
+KEY = "people.key"
+"""What words for identifiers are made with, in a private folder."""
 MOST = 1 << 13
 """People in a sample on average, at most; where there are no more of them, all are in it."""
 BITS = 63

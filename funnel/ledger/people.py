@@ -16,8 +16,6 @@ from funnel.format.canonical import FormatError
 from funnel.format.journal import ReleaseEntry
 from funnel.format.people import PeopleFile
 
-KEY = "people.key"
-
 
 class PeopleKey(Key):
     """A key that words of people are made with, and nothing else; its folder keeps it."""
@@ -39,7 +37,7 @@ def people_key(private: Path) -> PeopleKey:
 
     It never draws anything. Raises LedgerError where it cannot be read.
     """
-    path = private / KEY
+    path = private / people.KEY
     try:
         return PeopleKey(bytes.fromhex(path.read_text("ascii")))
     except FileNotFoundError:
@@ -56,7 +54,7 @@ def people_key(private: Path) -> PeopleKey:
 
 def keep_key(private: Path, key: PeopleKey) -> None:
     """Store a key that is new, before anything is entered that was made with it. Raises ReleaseError."""
-    path = private / KEY
+    path = private / people.KEY
     if not path.exists():
         with writing(private):
             replace_file(path, key.line())

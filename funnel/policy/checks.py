@@ -40,8 +40,8 @@ from funnel.policy.wide import wide
 from funnel.text import bare
 
 
-def check(document: Document, directory: FilePath) -> Iterator[Finding]:
-    """Everything wrong between the sections; paths are relative to `directory`."""
+def check(document: Document, directory: FilePath | None) -> Iterator[Finding]:
+    """Everything wrong between the sections; folders are relative to `directory`, and not looked at without one."""
     yield from _unfinished(document.data)
     yield from _columns(document)
     yield from wide(document)
@@ -62,7 +62,8 @@ def check(document: Document, directory: FilePath) -> Iterator[Finding]:
     yield from _readable(document.data)
     yield from storable(document.data)
     yield from _described(document.data)
-    yield from folders(document.data, directory)
+    if directory is not None:
+        yield from folders(document.data, directory)
 
 
 _SAID = {"description", "metadata"}

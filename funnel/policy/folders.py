@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from funnel.format import estimated, locked, protocol, pruned
+from funnel.format import estimated, journal, locked, people, protocol, pruned
 from funnel.format.fields import RELEASE_ID
 from funnel.format.place import LATEST
 from funnel.policy.document import Finding, dotted
 from funnel.policy.mention import at
 
-_KEPT = (protocol.FOLDER, locked.FOLDER, estimated.FOLDER, pruned.FOLDER)
-"""What a private folder keeps of all its releases, beside a folder for each."""
+_KEPT = (journal.NAME, journal.HEAD, people.KEY, protocol.FOLDER, locked.FOLDER, estimated.FOLDER, pruned.FOLDER)
+"""What a private folder keeps of all its releases, beside a folder for each, and what runs have aside."""
 
 
 def folders(data: Any, directory: Path) -> Iterator[Finding]:
@@ -28,14 +28,14 @@ def folders(data: Any, directory: Path) -> Iterator[Finding]:
         return
     outer = Path(os.path.realpath(directory / to))
     yield from _hidden(data, directory, outer)
-    if LATEST in (Path(to).name, outer.name) or re.fullmatch(RELEASE_ID, outer.name):
+    if any(name == LATEST or re.fullmatch(RELEASE_ID, name) for name in (Path(to).name, outer.name)):
         said = "`release.to` has a name that releases have in such a folder, and would be taken for one"
         yield Finding(("release", "to"), "release-path", said, "Give the folder another name.")
     private = at(data, "release", "private")
     if isinstance(private, str) and "\0" not in private:
         root = Path(os.path.realpath(directory / private))
         inside = outer.relative_to(root).parts if outer.is_relative_to(root) else ()
-        if any(name in _KEPT or re.fullmatch(RELEASE_ID, name) for name in inside[:1]):
+        if any(name in _KEPT or name[0] == "." or re.fullmatch(RELEASE_ID, name) for name in inside[:1]):
             said = "`release.to` lies where the private folder keeps what is its own"
             yield Finding(("release", "to"), "release-path", said, "Choose a place outside of it.")
 

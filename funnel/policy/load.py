@@ -51,7 +51,8 @@ def load(path: str | FilePath) -> Policy:
 def loads(text: str, path: str | FilePath = "policy.yaml", opened: Opener | None = None) -> Policy:
     """The policy in a text; `path` names its file in messages, and its folder is where its paths start.
 
-    `opened` reads the files of groups that it names; without, they are read from that folder.
+    `opened` reads the files of groups that it names, of a policy that is kept away from its place, so that its folders
+    are others; without, they are read from that folder, and folders are looked at.
     Raises PolicyError with all problems, those of such files at their lines.
     """
     try:
@@ -74,7 +75,7 @@ def _loaded(text: str, file: str, opened: Opener | None) -> Policy:
     document.data = named.data
     policy, wrong = _validated(document)
     unread = [Finding(place, "policy-unreadable", said, _FILES) for place, said in named.amiss]
-    findings = [*wrong, *unread, *check(document, folder)]
+    findings = [*wrong, *unread, *check(document, folder if opened is None else None)]
     problems = [document.problem(finding) for finding in findings if not document.is_broken(finding.path)]
     if problems := [*document.problems, *problems, *named.problems]:
         raise PolicyError(list(dict.fromkeys(problems)))

@@ -58,13 +58,13 @@ def prune(to: Path, private: Path, policy: str, keep: int, *, dry: bool = False)
         check_entered(private, entries)
         check_visible(to, policy, seen, entries)
         own = [one for one in entries if one.name == policy and (to / one.release).is_dir()]
-        there = [one for one in own if not (to / one.release).is_symlink()]
-        whole = [one for one in there if not (private / FOLDER / one.release).exists()]
+        marked = {one.release for one in own if (private / FOLDER / one.release).exists()}
+        whole = [one for one in own if one.release not in marked and not (to / one.release).is_symlink()]
         latest = (to / "latest").readlink().name if (to / "latest").is_symlink() else ""
         old = [one for one in whole[: max(len(whole) - keep, 0)] if one.release != latest]
-        left = [one for one in there if one not in whole and _goes(to / one.release)]
+        left = [one for one in own if one.release in marked and _goes(to / one.release)]
         _check(to, old)
-        sizes = {one.release: _size(to / one.release) for one in there if one in left or one in old}
+        sizes = {one.release: _size(to / one.release) for one in own if one in left or one in old}
         for one in () if dry else (*left, *old):
             _mark(private, one)
             _remove(to / one.release)

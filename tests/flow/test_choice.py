@@ -83,7 +83,8 @@ def test_a_searched_split_is_released_with_its_shares_and_keeps_no_less(command,
     assert kept["optimal"] >= kept["equal"]
     assert run.json["split"] != [0.5, 0.5]
     found = funnel.audit_release(tmp_path / "releases" / "latest", tmp_path / "private")
-    assert detail(found, "policy-terms").endswith("how ε is split, which the policy leaves open, is the publisher’s word")
+    left = "how ε is split, which the policy leaves open, is the publisher’s word"
+    assert detail(found, "policy-terms").endswith(left)
 
 
 def test_no_time_for_any_candidate_publishes_nothing(command, tmp_path):

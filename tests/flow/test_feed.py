@@ -424,6 +424,20 @@ def test_the_newest_of_a_policy_that_does_not_sign_is_in_no_list(home: Path) -> 
     assert told == "latest in the ledger; its policy does not sign; of others 1 list, of 3 releases"
 
 
+def test_what_points_at_the_newest_may_lead_on_from_there_and_a_folder_points_at_none(home: Path) -> None:
+    """A release that was moved with a link in its place is the newest still; of a copy that says what it is."""
+    newest = home / "releases" / nights(home)[-1]
+    newest.rename(home / "moved")
+    newest.symlink_to(home / "moved")
+    assert audited(home) == set()
+    (home / "releases" / "latest").unlink()
+    shutil.copytree(newest, home / "releases" / "latest")
+    found = funnel.audit_history(home / "releases", home / "private", public_key=home / "sign.pub")
+    (told,) = found.failed
+    assert told.claim == "history-latest" and "it is a folder of its own and points at none" in told.detail
+    assert funnel.audit_release(home / "releases" / "latest", home / "private").passed
+
+
 def test_a_folder_of_releases_by_the_name_of_one_is_asked_for_as_one(home: Path, command) -> None:
     """And whoever asks is told that the name is what is wrong."""
     (home / "releases").rename(home / "latest")

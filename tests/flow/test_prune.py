@@ -240,6 +240,24 @@ def test_what_lies_elsewhere_behind_a_link_is_not_pruned(home: Path) -> None:
     assert [one.pruned for one in found.releases] == [True, True, False, True, False]
 
 
+def test_a_pruning_that_was_cut_off_is_ended_behind_a_link_too(home: Path) -> None:
+    """The advice of the audit is to prune again."""
+    old = home / "releases" / nights(home)[0]
+    (old / "data.parquet").write_text("left over")
+    old.rename(home / "moved")
+    old.symlink_to(home / "moved")
+    assert not audited(home).passed
+    assert [*funnel.prune(home / "policy.yaml", 2).releases] == [old.name]
+    assert audited(home).passed
+
+
+def test_a_path_that_ends_above_names_no_mark(home: Path) -> None:
+    (home / "releases" / "latest" / "inside").mkdir()
+    asked = home / "releases" / "latest" / "inside" / ".."
+    found = funnel.audit_release(asked, home / "private")
+    assert not found.pruned and {one.claim for one in found.of("failed")} == {"file-list"}
+
+
 def test_a_link_to_another_release_is_not_what_was_pruned(home: Path) -> None:
     old, *_, new = nights(home)
     shutil.rmtree(home / "releases" / old)

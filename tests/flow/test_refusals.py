@@ -14,6 +14,7 @@ import yaml
 import funnel
 from funnel.engine.duckdb import DuckDB
 from tests.flow.conftest import evidence_left, nothing_published
+from tests.support.people import MONDAY, SMALL, people
 from tests.support.policies import write_policy
 
 ROOT = Path(funnel.__file__).parent.parent
@@ -319,3 +320,20 @@ def test_where_epsilon_is_nothing_nobody_is_told_to_allow_more(command, tmp_path
                                       privacy={"notion": "perfect"}))  # fmt: skip
     assert (run.code, "[nothing-to-release]" in run.err) == (1, True)
     assert "larger epsilon" not in run.err and "use `notion: lip` with an epsilon above zero" in run.err.lower()
+
+
+@pytest.mark.parametrize(("to", "private"), [("rel", "{}/hidden"), (".", "../hidden"), ("..", "{}/away/hidden")])
+def test_evidence_is_read_wherever_its_folders_would_lie_from_there(to, private, tmp_path):
+    """A policy in the evidence has relative paths that begin elsewhere: its folders were looked at when it ran."""
+    home = tmp_path / "one" / "two"
+    home.mkdir(parents=True)
+    (tmp_path / "away").mkdir()
+    people(home, MONDAY)
+    private = private.format(tmp_path)
+    terms = {"release__to": to, "release__private": private, "draws": {"kind": "fresh"}}
+    if to != "rel":
+        terms["source__table"] = str((home / "people.parquet").rename(tmp_path / "away" / "people.parquet"))
+    path = write_policy(home, **SMALL | terms)
+    folder = Path(funnel.run(path).release)
+    found = funnel.audit_release(folder, home / private)
+    assert found.passed, found.text()

@@ -210,6 +210,8 @@ SPOILT = {
         good(to="  to: ‸hidden/pruned/x", private="  private: hidden"),
         "release-path",
     ),
+    "to in place of the ledger": (good(to="  to: ‸hidden/ledger.jsonl", private="  private: hidden"), "release-path"),
+    "to in place of a key": (good(to="  to: ‸hidden/people.key", private="  private: hidden"), "release-path"),
     "to in the evidence of a release": (
         good(to="  to: ‸hidden/20261128T111757Z-2e0e80/x", private="  private: hidden"),
         "release-path",

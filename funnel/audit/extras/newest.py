@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked
-from funnel.audit.listed import feed_of, latest_of
+from funnel.audit.listed import feed_of, latest_of, newest_of
 from funnel.audit.verify.feed import as_newest, newest, published
+from funnel.format.place import LATEST
 
 CLAIM = "newest"
 TITLE = "the release is the newest where it was asked for as `latest`; releases.json lists it, where its policy signs"
@@ -22,7 +23,8 @@ def check(opened: Release) -> str | Unchecked:
     if opened.private is None or not as_newest(opened.asked):
         return told or Unchecked(NOT_CLAIMED + "it was not asked for as the newest, or nothing is at hand that tells")
     folder = published(opened, opened.asked)
-    last = latest_of(folder, opened.journal)
+    # Of a copy in which `latest` is a folder, what that holds was opened.
+    last = (latest_of if (folder / LATEST).is_symlink() else newest_of)(folder, opened.journal)
     if last != opened.manifest.release:
         raise Broken("latest", "an older release stands in the place of the newest", last, opened.manifest.release)
     listed = feed_of(folder, opened.root, opened.journal)
