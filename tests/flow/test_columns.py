@@ -244,7 +244,9 @@ def test_values_without_one_plain_spelling_are_refused(command, tmp_path, kind):
 
 
 @pytest.mark.parametrize("change", [lambda rare: rare.clear(), lambda rare: rare[0].update(rule="other"),
-                                    lambda rare: rare[1].update(column="income")])  # fmt: skip
+                                    lambda rare: rare[1].update(column="income"),
+                                    lambda rare: rare[0].update(known="lock_x0_0"),
+                                    lambda rare: rare[0].update(only_if="s = 1")])  # fmt: skip
 def test_a_plan_that_does_otherwise_with_rare_values_is_one_for_something_else(change, command, tmp_path):
     path = policy(tmp_path, public=[{"name": "income", "rare": "bin"}, {"name": "town", "rare": "other"}])
     folder = Path(command("run", path, "--json").json["release"])

@@ -7,14 +7,16 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import funnel
 from funnel.audit.audit import EXTRAS, audit_release
-from funnel.audit.extras import policy
+from funnel.audit.extras import fit, policy
 from funnel.audit.extras.base import Release
+from funnel.audit.kernel import drawing
 from funnel.audit.kernel.check import ITEM, LEFT, NOBODY, PRIVATE, PUBLISHED, UNKNOWABLE, verdict
-from funnel.audit.kernel.verdict import Broken
+from funnel.audit.kernel.verdict import Broken, Unchecked
 from funnel.errors import AGAIN, FAULT
 from funnel.format.canonical import encode
 from tests.support.audited import detail, failures
@@ -215,3 +217,25 @@ def test_a_column_of_one_value_loses_nothing_and_nothing_else_is_said(tmp_path: 
     edit(folder / "release.json", lambda old: old["utility"].update(normalised=0.5))
     seal([made])
     assert failures(audit_release(folder, made.private)) == {"averages-stated"}
+
+
+def test_what_chance_cannot_tell_is_named_where_draws_are_looked_at() -> None:
+    """Two blocks of many values have no outcome that is expected often; three that agree in pairs are no pair."""
+    many = ("many", np.full((1, 160), 2.5), np.full((1, 160), 2))
+    few = ("few", np.full((1, 4), 100.0), np.array([[90, 105, 103, 102]]))
+    told = drawing._tried(iter([many, few]))
+    assert told == "3 degrees of freedom in what is expected 5 times or more, p <= 1; of 1 of 2 tables nothing"
+    assert drawing._tried(iter([few])) == "3 degrees of freedom in what is expected 5 times or more, p <= 1"
+    assert isinstance(drawing._tried(iter([many])), Unchecked)
+    assert "of any two blocks" in (drawing.draw_independence.__doc__ or "")
+    assert f"({fit._DEGREES_EVEN} degrees of freedom)" in fit.TITLE
+
+
+@pytest.mark.parametrize("degrees", [fit._DEGREES_EVEN - 1, fit._DEGREES_EVEN])
+def test_from_how_many_degrees_on_draws_may_be_too_even(degrees: int) -> None:
+    expected = np.full((1, degrees + 1), 200.0)
+    if degrees < fit._DEGREES_EVEN:
+        assert fit.refuse("draws.json", "all", expected, expected.astype(int), even=True) == 1
+    else:
+        with pytest.raises(Broken, match="too even to be random"):
+            fit.refuse("draws.json", "all", expected, expected.astype(int), even=True)

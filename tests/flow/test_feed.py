@@ -24,7 +24,7 @@ from funnel.format import schema
 from funnel.format.attestation import sealed
 from funnel.format.feed import FeedFile, feed
 from funnel.release.sign import load_signing_key
-from tests.support.forging import edit
+from tests.support.forging import Forged, edit, seal
 from tests.support.kernel import check
 from tests.support.people import MONDAY, SMALL, people
 from tests.support.policies import write_policy
@@ -412,6 +412,26 @@ def test_a_plan_that_cannot_be_read_moves_no_release_elsewhere_and_stops_no_audi
     listed = {"sha256": hashlib.sha256(plan).hexdigest(), "bytes": len(plan)}
     edit(home / "private" / first / "evidence.json", lambda old: old["files"].update({"plan.json": listed}))
     assert "history-released" in audited(home)
+
+
+def test_whoever_has_the_old_key_alone_is_told_that_there_is_no_list_under_it_any_more(home: Path) -> None:
+    """A policy that signs with another key has a list under that: the old one is neither older nor taken back."""
+    funnel.run(write_policy(home, **SIGNED | {"draws__key": "file:draw.key", "release__sign": "file:other.key"}))
+    found = funnel.verify(home / "releases" / nights(home)[0], home / "sign.pub", home / "2.json")
+    (told,) = [one for one in found.findings if one.claim == "newest"]
+    assert told.status == "failed" and "it has no list of test any more under this key" in told.detail
+    assert verified(home, key="other.pub") is not None
+
+
+def test_a_signature_that_was_taken_away_is_missed_where_the_policy_asks_for_one(home: Path) -> None:
+    """With it went every word of release.json that there was one."""
+    folder = home / "releases" / nights(home)[-1]
+    made = Forged(folder, home / "private" / folder.name)
+    (folder / "attestation.json").unlink()
+    edit(folder / "release.json", lambda old: old.update(signed=None))
+    seal([made])
+    found = funnel.audit_release(folder, home / "private")
+    assert {one.claim for one in found.of("failed")} == {"policy"}
 
 
 def test_the_newest_of_a_policy_that_does_not_sign_is_in_no_list(home: Path) -> None:

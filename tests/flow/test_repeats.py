@@ -69,6 +69,20 @@ PRIVATE = {"kind": "private", "epsilon": 1.0, "budget": 2.0, "minimum": 1,
            "values": {"s": ["s0", "s1"], "x": ["x0", "x1", "x2", "x9"]}}  # fmt: skip
 
 
+@pytest.mark.parametrize("more", [5, -5])
+def test_fewer_answers_of_a_set_than_its_people_gave_are_found_as_more_are(more: int, tmp_path: Path) -> None:
+    """What is answered of one value adds up to nothing, so that fewer of it are no more of another."""
+    first, last = nights(tmp_path, ONE_MORE, **SETS)
+
+    def other(file: dict) -> None:
+        (rows,) = file["blocks"]
+        next(row for row in rows if row[:2] == [1, 0])[2] += more
+
+    edit(first.kept / "draws.json", other)
+    seal([first, last])
+    assert told(last)[2] == {"draws-repeat"}
+
+
 @pytest.mark.parametrize(("new", "values", "compared"), [("x1", None, True), ("x9", None, False), ("x9", "x9", True)])
 def test_under_a_lock_the_same_people_are_compared_unless_it_leaves_some_out(
     new: str, values: str | None, compared: bool, tmp_path: Path

@@ -17,7 +17,10 @@ from funnel.audit.kernel.verdict import Broken, Unchecked
 from funnel.format import counts, draws
 
 CLAIM = "draw-chances"
-TITLE = "draws, and the noise of a private estimate, stray from their chances neither more nor less than chance does"
+TITLE = (
+    "draws, and the noise of a private estimate, stray from their chances no more than chance does; nor less, input by"
+    " input and of the noise, where they are many (30 degrees of freedom)"
+)
 PRIVATE = True
 TOO_EVEN = 1e-12
 """Chance with which honest draws may follow their chances too closely; FALSE_ALARM that they stray too far."""

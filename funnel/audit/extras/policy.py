@@ -21,20 +21,20 @@ from funnel.format.terms import NAME as TERMS
 from funnel.format.terms import TermsFile
 from funnel.lock.lock import parse_lock
 from funnel.lock.pin import differing
-from funnel.policy import Policy
+from funnel.policy import Attribute, Policy
 from funnel.policy.load import kept_policy
 from funnel.policy.terms import terms_file
 
 POLICY, PLAN, LOCK = "policy.yaml", "plan.json", "lock.yaml"
 CLAIM = "policy"
 TITLE = (
-    "terms.json is what policy.yaml says; of plan.json the steps count, solve (or measure the lock), draw and write do"
-    " so, but for their SQL and types; known.json has each column's levels, in the groups that it names; its lock is of"
-    " that policy"
+    "terms.json is what policy.yaml says, and there is a signature where that says so; of plan.json the steps count,"
+    " solve (or measure the lock), draw and write do so, but for their SQL and types; known.json has each column's"
+    " levels, in the groups that it names; its lock is of that policy"
 )
 PRIVATE = True
-_SQL = {"step", "statements", "labelled", "cells", "codes", "statement", "types"}
-"""What a step may have beside what the policy decides."""
+_SQL = {"step", "statements", "labelled", "cells", "codes", "statement", "types", "kind"}
+"""What a step, or a column of it, may have beside what the policy decides."""
 
 
 def check(opened: Release) -> str:
@@ -44,6 +44,8 @@ def check(opened: Release) -> str:
     for name, expected in vars(asked).items():
         if (found := getattr(opened.terms, name)) != expected:
             raise Broken(TERMS, f"{name} is not what the policy says", expected, found)
+    signs = policy.release.sign is not None
+    agree(MANIFEST, [("whether it is signed, as the policy says", signs, opened.manifest.signed is not None)])
     _check_known(opened, policy)
     steps = _planned(opened, policy)
     if opened.manifest.locked is None:
@@ -131,8 +133,8 @@ def _planned(opened: Release, policy: Policy) -> int:
             "secret": list(policy.sensitive),
             "blocks": [list(block.labels) for block in policy.blocks],
             "minimum": 1 if locked else estimate.minimum,
-            "rare": [[one.name, one.rare] for block in policy.blocks if block.cells is None
-                     for one in block.attributes if one.merges_rare],
+            "rare": [_merged(one, f"x{j}_{i}", locked=bool(locked)) for j, block in enumerate(policy.blocks)
+                     if block.cells is None for i, one in enumerate(block.attributes) if one.merges_rare],
             "noise": None if locked else noise,
         },
         "solve": promise
@@ -177,6 +179,12 @@ def _planned(opened: Release, policy: Policy) -> int:
     return len(steps)
 
 
+def _merged(one: Attribute, key: str, *, locked: bool) -> dict[str, str | None]:
+    """What the plan has to say of a column whose rare values are merged, beside SQL and type."""
+    known = f"lock_{key}" if locked else None
+    return {"column": one.name, "rule": one.rare, "name": f"rare_{key}", "known": known}
+
+
 def _released(terms: TermsFile) -> list[str]:
     """The columns of the table: those of the blocks, and those inside wide blocks."""
     inside = {one.name: [column.name for column in one.columns] for one in terms.wide}
@@ -189,7 +197,7 @@ def _steps(plan: Any, known: dict[str, dict[str, Any]]) -> Iterator[tuple[Any, A
     for step in plan["steps"]:
         asked = known.get(step["step"])
         if "rare" in step:
-            step |= {"rare": [[one["column"], one["rule"]] for one in step["rare"]]}
+            step |= {"rare": [{key: one[key] for key in one if key not in _SQL} for one in step["rare"]]}
         for key, expected in (asked or {}).items():
             yield step.get(key) or None, expected or None
         yield from (({key}, set()) for key in step if asked is not None and key not in {*asked, *_SQL})

@@ -75,14 +75,16 @@ def _same_answers(
     listed = None if _same_rows(opened.entries[-1], early) else _listed(opened, early, mine, drawn)
     if listed is None and not _same_rows(opened.entries[-1], early):
         return False
-    for code in {code for code, _ in now}:
-        told = {output: number for (of, output), number in now.items() if of == code}
-        new = [max(number - was[code, output], 0) for output, number in told.items()]
-        people = told.get(size, 0) if sets else sum(told.values())
-        may = 0 if listed is None else people - listed[_values(mine, code)]
-        if (changed := max(new) if sets else sum(new)) > may:
-            what = f"{', '.join(mine.columns)}: other answers than in {early.release}, by the same key and protocol"
-            raise Broken(NAME, what, f"at most {may} of one value", changed)
+    for code in {code for code, _ in [*now, *was]}:
+        same = None if listed is None else listed[_values(mine, code)]
+        outputs = {output for of, output in [*now, *was] if of == code}
+        for one, other in ((now, was), (was, now)):  # who came since, and who left
+            people = one[code, size] if sets else sum(one[code, output] for output in outputs)
+            more = [max(one[code, output] - other[code, output], 0) for output in outputs]
+            may = 0 if same is None else people - same
+            if (changed := max(more) if sets else sum(more)) > may:
+                what = f"{', '.join(mine.columns)}: other answers than in {early.release}, by the same key and protocol"
+                raise Broken(NAME, what, f"at most {may} of one value", changed)
     return True
 
 

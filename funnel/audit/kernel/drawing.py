@@ -77,7 +77,7 @@ def draw_fit(opened: Opened) -> str | Unchecked:
 
 
 def draw_independence(opened: Opened) -> str | Unchecked:
-    """Rows of released.json stray from independent draws of blocks, and of a set's values, no further than chance."""
+    """Rows of released.json stray from draws of any two blocks, or of a set's values, apart no further than chance."""
     return _tried(across(opened)) if len(opened.blocks) > 1 else "one block"
 
 
@@ -90,8 +90,9 @@ def _tried(trials: Iterator[Trial]) -> str | Unchecked:
         if not chance * len(found) >= FALSE_ALARM:
             told = f"{what} does not follow its chances"
             raise Broken(draws.NAME, told, f"p >= {FALSE_ALARM}", f"p <= {1.05 * chance:.2g}", improbable=True)
-    most, degrees = min(1.05 * found[0][0], 1), sum(degrees for _, degrees, _ in found)
-    return f"{counted(degrees, 'degree')} of freedom, p <= {most:.2g}" if degrees else Unchecked(UNTOLD)
+    most, degrees, idle = min(1.05 * found[0][0], 1), sum(one[1] for one in found), sum(not one[1] for one in found)
+    told = f"{counted(degrees, 'degree')} of freedom in what is expected {_POOLED:.0f} times or more, p <= {most:.2g}"
+    return told + (f"; of {idle} of {len(found)} tables nothing" if idle else "") if degrees else Unchecked(UNTOLD)
 
 
 def by_block(opened: Opened) -> Iterator[Trial]:

@@ -82,6 +82,7 @@ def _later(beside: Lists, kept: Lists) -> Lists:
         if new is None or (new.newest, new.predicate.sequence) < (old.newest, own.sequence):
             found = None if new is None else (new.newest, new.predicate.sequence)
             what = f"its list of {policy} is older than the one given, or what that lists was taken back since"
+            what = what if new else f"it has no list of {policy} any more under this key, as the one given had"
             raise Broken(NAME, f"{what}: newest release, lines of the ledger", (old.newest, own.sequence), found)
         hashes = new.releases
         same = {name: hashes.get(name, sha256) for name, sha256 in old.releases.items()}
