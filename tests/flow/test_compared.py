@@ -227,7 +227,7 @@ def test_what_chance_cannot_tell_is_named_where_draws_are_looked_at() -> None:
     assert told == "3 degrees of freedom in what is expected 5 times or more, p <= 1; of 1 of 2 tables nothing"
     assert drawing._tried(iter([few])) == "3 degrees of freedom in what is expected 5 times or more, p <= 1"
     assert isinstance(drawing._tried(iter([many])), Unchecked)
-    assert "of any two blocks" in (drawing.draw_independence.__doc__ or "")
+    assert "Any two blocks" in (drawing.draw_independence.__doc__ or "")
     assert f"({fit._DEGREES_EVEN} degrees of freedom)" in fit.TITLE
 
 

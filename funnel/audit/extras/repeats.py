@@ -8,7 +8,7 @@ drawn for, as under a lock that leaves values out, unless the whole table is the
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.identity import digest
@@ -75,9 +75,11 @@ def _same_answers(
     listed = None if _same_rows(opened.entries[-1], early) else _listed(opened, early, mine, drawn)
     if listed is None and not _same_rows(opened.entries[-1], early):
         return False
-    for code in {code for code, _ in [*now, *was]}:
+    answers = defaultdict[int, set[int]](set)
+    for code, output in (*now, *was):
+        answers[code].add(output)
+    for code, outputs in answers.items():
         same = None if listed is None else listed[_values(mine, code)]
-        outputs = {output for of, output in [*now, *was] if of == code}
         for one, other in ((now, was), (was, now)):  # who came since, and who left
             people = one[code, size] if sets else sum(one[code, output] for output in outputs)
             more = [max(one[code, output] - other[code, output], 0) for output in outputs]

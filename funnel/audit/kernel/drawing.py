@@ -77,7 +77,7 @@ def draw_fit(opened: Opened) -> str | Unchecked:
 
 
 def draw_independence(opened: Opened) -> str | Unchecked:
-    """Rows of released.json stray from draws of any two blocks, or of a set's values, apart no further than chance."""
+    """Any two blocks, or values of a set, stray in released.json from independent draws no further than chance."""
     return _tried(across(opened)) if len(opened.blocks) > 1 else "one block"
 
 
