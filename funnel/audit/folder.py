@@ -7,7 +7,8 @@ from pathlib import Path
 
 from funnel.errors import ReleaseError
 from funnel.failed import as_error
-from funnel.format.place import LATEST, known_file, named_as_one, release_in
+from funnel.format.fields import LATEST
+from funnel.format.place import known_file, named_as_one, release_in
 from funnel.format.pruned import STAYS
 
 

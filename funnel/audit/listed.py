@@ -14,9 +14,8 @@ from funnel.audit.kernel.opened import content, parsed
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.format import evidence, manifest, schema
 from funnel.format.feed import NAME, FeedFile, ReleaseList, inside
-from funnel.format.fields import RELEASE_ID
+from funnel.format.fields import LATEST, RELEASE_ID
 from funnel.format.journal import Line, ReleaseEntry
-from funnel.format.place import LATEST
 
 Numbered = list[tuple[int, ReleaseEntry]]
 """Releases with the numbers of their lines, oldest first."""

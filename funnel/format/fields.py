@@ -11,6 +11,8 @@ from funnel.format.schema import Flaws, InRange, Matches, unlike
 Sha256 = Annotated[str, Matches(r"[0-9a-f]{64}")]
 Fingerprint = Annotated[str, Matches(r"[0-9a-f]{16}")]
 RELEASE_ID = r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}"
+LATEST = "latest"
+"""What leads to the newest release, in a folder of them."""
 ReleaseId = Annotated[str, Matches(RELEASE_ID)]
 """The time at which the release was made, and six random digits."""
 Time = Annotated[str, Matches(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")]

@@ -8,9 +8,8 @@ import re
 from pathlib import Path
 
 from funnel.format import attestation, cells, manifest, protocol, released
-from funnel.format.fields import RELEASE_ID
+from funnel.format.fields import LATEST, RELEASE_ID
 
-LATEST = "latest"
 KNOWN = (
     *(manifest.NAME, protocol.NAME, released.NAME, cells.NAME, attestation.NAME),
     *("data.parquet", "data.csv", "data", "report.html", "report.json"),

@@ -8,14 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from funnel.format import estimated, journal, locked, people, protocol, pruned
-from funnel.format.fields import RELEASE_ID
-from funnel.format.place import LATEST
+from funnel.format.fields import LATEST, RELEASE_ID
 from funnel.policy.document import Finding, dotted
 from funnel.policy.mention import at
-
-_KEPT = (journal.NAME, journal.HEAD, people.KEY, protocol.FOLDER, locked.FOLDER, estimated.FOLDER, pruned.FOLDER)
-"""What a private folder keeps of all its releases, beside a folder for each, and what runs have aside."""
 
 
 def folders(data: Any, directory: Path) -> Iterator[Finding]:
@@ -35,9 +30,19 @@ def folders(data: Any, directory: Path) -> Iterator[Finding]:
     if isinstance(private, str) and "\0" not in private:
         root = Path(os.path.realpath(directory / private))
         inside = outer.relative_to(root).parts if outer.is_relative_to(root) else ()
-        if any(name in _KEPT or name[0] == "." or re.fullmatch(RELEASE_ID, name) for name in inside[:1]):
+        if inside and _is_kept(inside[0]):
             said = "`release.to` lies where the private folder keeps what is its own"
             yield Finding(("release", "to"), "release-path", said, "Choose a place outside of it.")
+
+
+def _is_kept(name: str) -> bool:
+    """Whether a private folder keeps something by this name, of one release or of all, or a run has it aside."""
+    # Few policies publish inside their private folder, and no other check waits for this.
+    from funnel.format import estimated, journal, locked, people, protocol, pruned
+
+    files, kept = (journal.NAME, journal.HEAD, people.KEY), (protocol, locked, estimated, pruned)
+    own = name in files or any(name == one.FOLDER for one in kept)
+    return own or name[0] == "." or bool(re.fullmatch(RELEASE_ID, name))
 
 
 def _hidden(data: Any, directory: Path, outer: Path) -> Iterator[Finding]:

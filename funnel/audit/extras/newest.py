@@ -6,7 +6,7 @@ from funnel.audit.extras.base import Release
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked
 from funnel.audit.listed import feed_of, latest_of, newest_of
 from funnel.audit.verify.feed import as_newest, newest, published
-from funnel.format.place import LATEST
+from funnel.format.fields import LATEST
 
 CLAIM = "newest"
 TITLE = "the release is the newest where it was asked for as `latest`; releases.json lists it, where its policy signs"

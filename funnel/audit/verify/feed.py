@@ -9,9 +9,10 @@ from funnel.audit.kernel.opened import Opened, content, parsed
 from funnel.audit.kernel.verdict import Broken, Unchecked, agree, counted
 from funnel.audit.verify.envelope import signed
 from funnel.format.feed import NAME, FeedFile, ReleaseList, inside
+from funnel.format.fields import LATEST
 from funnel.format.keyline import fingerprint
 from funnel.format.manifest import NAME as MANIFEST
-from funnel.format.place import LATEST, release_in
+from funnel.format.place import release_in
 
 Lists = dict[str, ReleaseList]
 """By policy."""
