@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from decimal import Decimal
@@ -48,6 +49,11 @@ def shown(value: object, longest: int = 160) -> str:
     """Any value as printable text of at most `longest` characters."""
     plain = printable((value if isinstance(value, str) else repr(value))[: 2 * longest])
     return plain if len(plain) <= longest else plain[: longest - 1] + "…"
+
+
+def is_text(path: str) -> bool:
+    """Whether a path is named in UTF-8: bytes that are not stand in it as lone surrogates, which no engine takes."""
+    return re.search(r"[\ud800-\udfff]", path) is None
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

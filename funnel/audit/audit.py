@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -55,7 +54,7 @@ from funnel.audit.pruned import GONE, Left, pruned, pruned_folder
 from funnel.audit.publisher import read_public_key
 from funnel.errors import ReleaseError
 from funnel.failed import AWAY, as_error
-from funnel.text import some
+from funnel.text import is_text, some
 
 if TYPE_CHECKING:
     from funnel.release.written import Each
@@ -185,7 +184,7 @@ def audit_release(
     if private is not None and (gone := pruned_folder(release, private)) is not None:
         return _pruned(Left(gone, private, public_key=key, recount=recount), private)
     folder = release_folder(release)
-    if re.search(r"[\ud800-\udfff]", str(folder)):
+    if not is_text(str(folder)):
         raise ReleaseError(
             "release-unreadable",
             "its path holds bytes that are no text, and the engine takes none",

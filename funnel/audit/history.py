@@ -21,7 +21,7 @@ from funnel.audit.listed import elsewhere, feed_of, latest_of
 from funnel.audit.pruned import marker
 from funnel.errors import ReleaseError
 from funnel.format import journal, manifest, protocol
-from funnel.format.fields import RELEASE_ID
+from funnel.format.fields import LATEST, RELEASE_ID
 from funnel.format.journal import Line, ReleaseEntry
 from funnel.format.place import named_as_one
 from funnel.format.pruned import FOLDER
@@ -137,7 +137,7 @@ def _is_release(path: Path) -> bool:
 
     A link to a release beside it, as `latest` is, is no other one.
     """
-    if path.name == "latest" or path.name.startswith(".") or not path.is_dir():
+    if path.name == LATEST or path.name.startswith(".") or not path.is_dir():
         return False
     target = path.parent / path.readlink() if path.is_symlink() else path
     beside = re.fullmatch(RELEASE_ID, target.name) and target.parent.resolve() == path.parent.resolve()

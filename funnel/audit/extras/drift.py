@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from fractions import Fraction
 
@@ -119,13 +119,9 @@ def _check_unseen(opened: Release, found: DriftFile) -> None:
          sum(len(value) == len(columns) and value not in known.get(columns, {value}) for columns, value in told)),
     ])  # fmt: skip
     for one in found.unseen:
-        values, dropped[one.columns] = known[one.columns], dropped[one.columns] + one.rows * (one.rule == "drop")
-        parts = [{*part} for part in zip(*values, strict=True)]
-        new = {place for place, part in enumerate(one.value) if part not in parts[place]} or {*range(len(one.value))}
-        asked = {rules[one.columns[place]] for place in new}
-        pooled = tuple(OTHER if place in new else part for place, part in enumerate(one.value))
-        rule = "error" if "error" in asked else "drop" if "drop" in asked else "other" if pooled in values else "error"
+        rule = _became(one.value, known[one.columns], [rules[name] for name in one.columns])
         agree(NAME, [("what became of a new value", rule, one.rule)])
+        dropped[one.columns] += one.rows if rule == "drop" else 0
     if opened.staged:
         return  # its entry is not written yet
     present = opened.entries[-1].present
@@ -133,6 +129,17 @@ def _check_unseen(opened: Release, found: DriftFile) -> None:
     if not max(dropped.values(), default=0) <= left_out <= sum(dropped.values()):
         what = "records with new values that are left out are not as many as its entry says"
         raise Broken(NAME, what, left_out, sum(dropped.values()))
+
+
+def _became(value: Label, known: Set[Label], rules: Sequence[str]) -> str:
+    """What rules of its columns make of a value that a lock does not know; where that is an error nothing is drawn."""
+    parts = [{*part} for part in zip(*known, strict=True)]
+    new = {place for place, part in enumerate(value) if part not in parts[place]} or {*range(len(value))}
+    asked = {rules[place] for place in new}
+    if not asked & {"error", "drop"}:
+        pooled = tuple(OTHER if place in new else part for place, part in enumerate(value))
+        return "other" if pooled in known else "error"
+    return "error" if "error" in asked else "drop"
 
 
 def _check_leakage_then(opened: Release, found: DriftFile, kept: Joint) -> str | None:

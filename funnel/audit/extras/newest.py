@@ -26,7 +26,7 @@ def check(opened: Release) -> str | Unchecked:
     # Of a copy in which `latest` is a folder, what that holds was opened.
     last = (latest_of if (folder / LATEST).is_symlink() else newest_of)(folder, opened.journal)
     if last != opened.manifest.release:
-        raise Broken("latest", "an older release stands in the place of the newest", last, opened.manifest.release)
+        raise Broken(LATEST, "an older release stands in the place of the newest", last, opened.manifest.release)
     listed = feed_of(folder, opened.root, opened.journal)
     others = "" if opened.manifest.signed else "its policy does not sign; of others "
     return f"latest in the ledger; {listed.reason if isinstance(listed, Unchecked) else others + listed}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import re
 from pathlib import Path
 
 import duckdb
@@ -17,6 +16,7 @@ from funnel.engine.sources.lake import delta, iceberg, is_delta, is_iceberg
 from funnel.engine.sources.lines import Lines
 from funnel.engine.sources.parquet import Parquet
 from funnel.engine.sources.text import Dialect, Text
+from funnel.text import is_text
 
 _KINDS: tuple[tuple[tuple[str, ...], type[Files]], ...] = (
     (parquet.ENDINGS, Parquet), (lines.ENDINGS, Lines), (text.ENDINGS, Text),
@@ -33,7 +33,7 @@ def find(table: str | Path, directory: Path = Path(), dialect: Dialect | None = 
     if inside and stem.lower().endswith(database.ENDINGS):
         return _database(table, directory / stem, inside)
     path = directory / table
-    if re.search(r"[\ud800-\udfff]", str(path.absolute())):
+    if not is_text(str(path.absolute())):
         said = "the path of the table holds bytes that are no text, and the engine takes none"
         raise refused(said, table, "Rename the folder or the file that is not named in UTF-8.")
     if is_delta(path):
