@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from funnel.format.fields import Text
-from funnel.format.schema import Rows
+from funnel.format.schema import Flaws, Rows
 
 NAME = "known.json"
 OWN = "own"
@@ -33,6 +33,11 @@ class Level:
     column: Text
     level: Text
     values: tuple[str | None, ...]
+
+    def flaws(self) -> Flaws:
+        """Values are distinct: two codes of one value would be of two groups that nobody can tell apart."""
+        if len(set(self.values)) < len(self.values):
+            yield "values", "distinct values", self.values
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
@@ -326,6 +327,34 @@ def test_a_hash_of_all_rows_that_the_rest_of_a_digest_gives_the_lie_fails(night:
     report = funnel.audit_release(night.path / "releases" / second["kept"].name, private)
     said = "its hash of all rows is that of" if changes else "its hash says that all rows are those of"
     assert said in detail(report, "ledger-identity")
+
+
+@pytest.mark.parametrize("rule", ["error", "drop"])
+def test_a_digest_under_a_lock_is_of_those_who_were_drawn_for(night: Folder, rule: str) -> None:
+    """That of the night before, kept once more: by it all would be as they were, and counts show that they are not."""
+    source, columns = {"table": "t.parquet", "entity": "id"}, [{"name": "x", "unseen": rule}]
+    terms = TERMS | {"source": source, "public": columns, "draws": {"kind": "fresh"}, "accept": "unbounded"}
+    people, policy = everybody(), write_policy(night.path, **terms)
+    new = [("a", "9")] * 3 if rule == "drop" else []
+
+    def at_night(people: Sequence[Person]) -> None:
+        columns = {"id": [*range(len(people))], "s": [s for s, _ in people], "x": [x for _, x in people]}
+        pq.write_table(pa.table(columns), night.path / "t.parquet")
+
+    at_night(people)
+    funnel.make_lock(policy, room=0.5)
+    for tonight in (people, [(s, "0" if i % 20 == 0 else x) for i, (s, x) in enumerate(people)]):
+        at_night([*tonight, *new])
+        funnel.run(policy, locked=True)
+    assert night.audited() == set()
+    first, second = sorted((night.path / "private").glob("2*"))
+    shutil.copy(first / "people.json", second)
+    lines = lines_of(night.path / "private")
+    lines[-1]["entry"]["identity"]["people_sha256"] = sha((second / "people.json").read_bytes())
+    rechain(night.path / "private", lines)
+    seal([Forged(night.path / "releases" / one.name, one) for one in (first, second)])
+    report = funnel.audit_release(night.path / "releases" / second.name, night.path / "private")
+    assert "the sample is not of the records counted" in detail(report, "ledger-identity")
 
 
 def test_an_audit_with_the_table_says_what_of_a_digest_it_compared(night: Folder) -> None:

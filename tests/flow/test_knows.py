@@ -339,6 +339,25 @@ def test_what_may_be_known_is_counted_again(once: tuple[Path, str], tmp_path: Pa
     assert audit(tmp_path / "copy", tmp_path / "copy" / "releases" / name) != set()
 
 
+def test_no_value_that_may_be_known_has_several_codes(once: tuple[Path, str], tmp_path: Path) -> None:
+    """One for each secret would make groups in which all have one secret: there nothing is left to be told."""
+    folder, name = once
+    shutil.copytree(folder, tmp_path / "copy")
+
+    def split(known: dict[str, Any]) -> None:
+        sizes = [len(one["values"]) for one in known["levels"]]
+        for one in known["levels"]:
+            one["values"] = one["values"] * 2
+        for row in known["cells"]:
+            told = len(row) - 1 - len(sizes)
+            row[told:-1] = [code and code + row[0] * size for code, size in zip(row[told:-1], sizes, strict=True)]
+        known["cells"].sort()
+
+    edit(tmp_path / "copy" / "private" / name / "known.json", split)
+    report = funnel.audit_release(tmp_path / "copy" / "releases" / name, tmp_path / "copy" / "private")
+    assert "levels[0].values is not as its format says; expected distinct values" in detail(report, "known")
+
+
 def without(whole: dict[str, Any], place: int) -> dict[str, Any]:
     """known.json without one of its levels, as if nobody could know that."""
     rows, at = Counter[tuple[int, ...]](), len(whole["cells"][0]) - 1 - len(whole["levels"]) + place

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pytest
 
 import funnel
+from funnel.audit.extras import noise as noisy
 from funnel.audit.kernel import drawing
 from funnel.errors import AuditFailure, FunnelError
 from funnel.format.journal import EstimateEntry
@@ -151,6 +154,24 @@ def test_noise_that_hardly_ever_happens_is_released_like_any_other(tmp_path, mon
     assert [one.claim for one in report.of("failed")] == ["estimate-noise"]
     assert "thousand million" in report.verdict
     assert "noise is not as large as stated" in claims(report)["estimate-noise"][1]
+
+
+def test_an_estimate_too_small_to_show_that_it_has_noise_says_so(tmp_path, monkeypatch):
+    """Chance alone leaves few cells as they are often enough: no claim that they have noise."""
+    told = []
+    for there in (True, False):
+        folder = tmp_path / str(there)
+        folder.mkdir()
+        if not there:
+            monkeypatch.setattr(estimates, "discrete_laplace", lambda rate, dice: 0)
+        report = funnel.audit_release(funnel.run(policy(folder, PAIR, **TWO)).release, folder / "private")
+        assert report.passed, report.text()
+        told.append(claims(report)["estimate-noise"][1])
+    assert all(one.endswith("; so few that they would pass without any noise") for one in told), told
+    assert "noise" in noisy.TITLE and noisy.TITLE.endswith("no further than chance does")
+    rate, cells = 0.5, np.arange(1, 60)
+    none = [noisy._chance(np.zeros(n, int), rate) for n in cells]
+    np.testing.assert_allclose(none, ((1 - math.exp(-rate)) / (1 + math.exp(-rate))) ** cells)
 
 
 @pytest.mark.parametrize("noise", [30, -30])

@@ -12,7 +12,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Hashable
 from functools import lru_cache
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 
 from funnel.audit.extras.base import Release
@@ -112,17 +112,24 @@ def fits(opened: Release, file: PeopleFile) -> None:
             len(row) == len(sizes) + 1 and all(code < size for code, size in zip(row[1:], sizes, strict=True))
             for row in file.sample)),
     ])  # fmt: skip
-    if opened.manifest.locked or opened.counts.private is not None:
-        return
-    if file.entity is None and opened.terms.missing == "drop":
-        return  # the digest is of all rows that the filter lets in, of which some are left out
-    agree(people.NAME, [("rows", opened.records.rows, file.rows)])
-    kept = Counter[Hashable](tuple(labels[code] for labels, code in zip(file.labels, row[1:], strict=True))
-                             for row in file.sample)  # fmt: skip
+    locked = opened.manifest.locked is not None
+    # Without an entity the digest is of all rows that the filter lets in, of which some may be left out.
+    if not locked and (file.entity is not None or opened.terms.missing != "drop"):
+        agree(people.NAME, [("rows", opened.records.rows, file.rows)])
+    named = [{*one.values} for one in opened.alphabets]
+    ends = [*accumulate((len(one.columns) for one in opened.alphabets), initial=len(file.secret))]
+    kept, left_out = Counter[Hashable](), False
+    for row in file.sample:
+        values = tuple(labels[code] for labels, code in zip(file.labels, row[1:], strict=True))
+        if all(values[i:j] in one for (i, j), one in zip(pairwise(ends), named, strict=True)):
+            kept[values] += 1
+        else:
+            left_out = True
     counted = Counter[Hashable]()
     for values, number in opened.by_label().items():
         counted[tuple(chain.from_iterable(values))] += number
-    if kept - counted or (not file.bits and file.entity is not None and kept != counted):
+    whole = not file.bits and file.entity is not None and not left_out
+    if kept - counted or (left_out and not locked) or (whole and kept != counted):
         raise Broken(people.NAME, "the sample is not of the records counted", "values that they have", "others")
 
 

@@ -21,7 +21,10 @@ from funnel.format import counts
 from funnel.format.counts import Private
 
 CLAIM = "estimate-noise"
-TITLE = "the counts that claims are about are those kept as true with noise on every combination, as large as stated"
+TITLE = (
+    "the counts that claims are about are those kept as true with noise on every combination, which strays from the"
+    " size and the shape stated no further than chance does"
+)
 PRIVATE = True
 SENSITIVITY = 2
 """Counts that change, by one each, when one of a given number of records takes other values."""
@@ -47,14 +50,17 @@ def check(opened: Release) -> str | Unchecked:
         ("counts with their noise", sorted(np.column_stack([cells, used])[stay].tolist()),
          np.column_stack([joint.cells, joint.number]).tolist()),
     ])  # fmt: skip
-    size = _chance(noise, float(Fraction(private.epsilon) / SENSITIVITY))
+    rate = float(Fraction(private.epsilon) / SENSITIVITY)
+    size, none = _chance(noise, rate), _chance(np.zeros_like(noise), rate)
     shape, _ = strays(*sorted_by_size(private, min(len(cells) // _CELLS, _BINS)))
     for what, chance in (("as large as", size), ("spread as", shape)):
         if not chance >= FALSE_ALARM:
             told = f"the noise is not {what} stated"
             raise Broken(counts.NAME, told, f"p >= {FALSE_ALARM}", f"p <= {1.05 * chance:.2g}", improbable=True)
     chance = min(size, shape)  # 1.05: two digits, rounded up
-    return f"{counted(len(cells), 'cell')} with noise of ε_est = {private.epsilon}, p <= {min(1.05 * chance, 1):.2g}"
+    few = "" if none < FALSE_ALARM else "; so few that they would pass without any noise"
+    stated = f"noise of ε_est = {private.epsilon}"
+    return f"{counted(len(cells), 'cell')}, {stated}, p <= {min(1.05 * chance, 1):.2g}{few}"
 
 
 def noisy(private: Private) -> tuple[IntArray, IntArray, IntArray]:

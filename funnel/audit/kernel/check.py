@@ -32,7 +32,7 @@ LEFT = (
 )
 """What the kernel compares with nothing, beside hashes."""
 UNKNOWABLE = (
-    "that the counts are the source's, those in known.json of what may be known of people, too",
+    "that counts.json, known.json (what may be known) and population.json (who is in which release) are the source's",
     "whose rows they are, and that people, columns and values of several releases are the same",
     "that draws, noise, keys and seeds were made once, and not several times to choose from",
     "that answers stand beside the keys of those for whom they were drawn",
