@@ -211,7 +211,7 @@ def _pruned(left: Left, private: Path) -> AuditReport:
     extras = tuple(
         Finding(one.CLAIM, one.TITLE, "not checked", why or GONE) if why or one in PUBLISHED else finding(one, left)
         for one in EXTRAS
-        if one not in (signature, newest, table)
+        if one not in (newest, table)
     )
     if left.recount is not None:
         extras += (Finding(table.CLAIM, table.TITLE, "not checked", "of a pruned release no table is counted again"),)

@@ -17,13 +17,13 @@ from funnel.audit.kernel.check import ITEM, NOBODY, UNKNOWABLE
 from funnel.audit.kernel.claims import SEEN
 from funnel.audit.kernel.opened import content, ledger, parsed
 from funnel.audit.kernel.verdict import Broken, Finding, Status, Unchecked, counted
-from funnel.audit.listed import elsewhere, feed_of, latest_of
-from funnel.audit.pruned import marker
+from funnel.audit.listed import feed_of, latest_of
+from funnel.audit.pruned import is_whole, marker
 from funnel.errors import ReleaseError
 from funnel.format import journal, manifest, protocol
 from funnel.format.fields import LATEST, RELEASE_ID
 from funnel.format.journal import Line, ReleaseEntry
-from funnel.format.place import named_as_one
+from funnel.format.place import elsewhere, named_as_one
 from funnel.format.pruned import FOLDER
 from funnel.ledger.promises import standing
 from funnel.ledger.view import ended
@@ -37,7 +37,7 @@ TITLES = {
     "history-names": "every folder bears the name of the release in it",
     "history-order": "the entries stand in the order in which the releases were made",
     "history-latest": "`latest` points at the newest release",
-    "history-pruned": "whatever lacks its data was pruned, and nothing else is said to be",
+    "history-pruned": "whatever lacks its data was pruned, and what is said to be is in the ledger",
     "history-feed": "releases.json lists what the ledger has of every policy that signs, up to the last release there",
 }
 """Claims about all releases together."""
@@ -187,7 +187,7 @@ def _findings(
     return [
         _finding("history-chain", "passed", counted(len(lines), "line")),
         _told("history-entered", without, "without exactly one entry; or they are of another ledger"),
-        _released(private, entries, made, len(known)),
+        _released(private, folder, entries, made),
         _told("history-names", [name for name in made if _misnamed(folder / name)], "under the name of another"),
         _told("history-order", _late(lines), "older than the entry before them"),
         _compared("history-latest", lambda: latest_of(folder, lines) or Unchecked("no release is there")),
@@ -204,10 +204,13 @@ def _pruned(private: Path, folder: Path, made: Sequence[str], known: Collection[
     if foreign := [name for name in marked if name not in known]:
         return _told("history-pruned", foreign, "marked as pruned, and not in the ledger")
     here = [name for name in marked if name in made]
-    if whole := [name for name in here if not lost(folder / name)]:
-        return _told("history-pruned", whole, "marked as pruned, and more is there than stays of one")
-    also = f"; {counted(len(marked) - len(here), 'mark')} of releases elsewhere" if len(marked) > len(here) else ""
-    return _finding("history-pruned", "passed", f"{counted(len(here), 'release')}{also}")
+    left = [name for name in here if lost(folder / name)]
+    whole = [name for name in here if name not in left and is_whole(folder / name, private / FOLDER / name)]
+    if half := [name for name in here if name not in (*left, *whole)]:
+        return _told("history-pruned", half, "marked as pruned, and neither just what stays of one is there nor all")
+    also = [(len(whole), "of a release of which all is here"), (len(marked) - len(here), "of a release elsewhere")]
+    told = "".join(f"; {counted(number, 'mark')} {of}" for number, of in also if number)
+    return _finding("history-pruned", "passed", f"{counted(len(left), 'release')}{told}")
 
 
 def _compared(claim: str, work: Callable[[], str | Unchecked]) -> Finding:
@@ -235,7 +238,7 @@ def _misnamed(folder: Path) -> bool:
         return False
 
 
-def _released(private: Path, entries: Sequence[ReleaseEntry], made: Sequence[str], known: int) -> Finding:
+def _released(private: Path, folder: Path, entries: Sequence[ReleaseEntry], made: Sequence[str]) -> Finding:
     """No release is missing whose evidence says that it was visible once; of others nobody knows whether they were.
 
     Before a release is entered, its protocol is archived: an entry without one is none that was made here.
@@ -245,7 +248,7 @@ def _released(private: Path, entries: Sequence[ReleaseEntry], made: Sequence[str
     archived = {one.release: private / protocol.FOLDER / f"{one.protocol_sha256}.json" for one in lost}
     if foreign := [name for name, path in archived.items() if not os.path.lexists(path)]:
         return _told("history-released", foreign, "entered, though no protocol was ever kept for them here")
-    if others := elsewhere(private, gone, made):
+    if others := elsewhere(folder, private, gone, made):
         gone = [name for name in gone if name not in others]
     if seen := [name for name in gone if os.path.lexists(private / name / SEEN)]:
         what = "published, and not there any more (remove what is kept of them too, if that was meant)"
@@ -255,7 +258,7 @@ def _released(private: Path, entries: Sequence[ReleaseEntry], made: Sequence[str
     if others:
         told = f"by their plans published in another folder, which has an audit of its own: {some(others, _MOST_NAMED)}"
         return _finding("history-released", "not checked", told)
-    return _finding("history-released", "passed", counted(known, "release"))
+    return _finding("history-released", "passed", counted(len({one.release for one in entries}), "release"))
 
 
 def _told(claim: str, wrong: Sequence[str], what: str) -> Finding:

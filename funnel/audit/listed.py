@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from funnel.audit.kernel.claims import PLAN, SEEN
+from funnel.audit.kernel.claims import SEEN
 from funnel.audit.kernel.opened import content, parsed
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
-from funnel.format import evidence, manifest, schema
+from funnel.format import manifest, schema
 from funnel.format.feed import NAME, FeedFile, ReleaseList, inside
 from funnel.format.fields import LATEST, RELEASE_ID
 from funnel.format.journal import Line, ReleaseEntry
+from funnel.format.place import elsewhere
 
 Numbered = list[tuple[int, ReleaseEntry]]
 """Releases with the numbers of their lines, oldest first."""
@@ -85,34 +85,12 @@ def _seen(to: Path, private: Path, lines: Sequence[Line]) -> dict[str, Numbered]
     numbered = [(line.sequence, line.entry) for line in lines if isinstance(line.entry, ReleaseEntry)]
     there = {one.release for _, one in numbered if (to / one.release).is_dir()}
     gone = [one.release for _, one in numbered if one.release not in there]
-    seen = there | {name for name in gone if (private / name / SEEN).exists()} - {*elsewhere(private, gone, there)}
+    seen = there | {name for name in gone if (private / name / SEEN).exists()} - {*elsewhere(to, private, gone, there)}
     found = dict[str, Numbered]()
     for sequence, one in numbered:
         if one.release in seen:
             found.setdefault(one.name, []).append((sequence, one))
     return found
-
-
-def elsewhere(private: Path, gone: Collection[str], made: Collection[str]) -> list[str]:
-    """Those `gone` whose plan names another folder to publish in than the plans of the releases `made` here do."""
-    here = {_folder_of(private, name) for name in made}
-    return [name for name in gone if (to := _folder_of(private, name)) is not None and to not in here]
-
-
-def _folder_of(private: Path, release: str) -> str | None:
-    """Where a release was to be published, as one goes there from the private folder; None where its plan is not read,
-    or is not the one that its evidence lists.
-
-    That way is the same one where both were moved, or have other names to whoever asks.
-    """
-    try:
-        listed = parsed(evidence.EvidenceFile, evidence.NAME, content(private / release / evidence.NAME)).files
-        if listed[PLAN].sha256 != hashlib.sha256(plan := content(private / release / PLAN)).hexdigest():
-            return None
-        step = json.loads(plan)["steps"][-1]
-        return os.path.relpath(str(step["to"]), str(step["private"]))
-    except (Broken, ValueError, LookupError, TypeError, RecursionError):  # of whatever text
-        return None
 
 
 def _entries(lines: Sequence[Line]) -> list[ReleaseEntry]:

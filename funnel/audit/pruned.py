@@ -6,6 +6,7 @@ figures, so these are worked out again as those of any other. What needs its tab
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable
@@ -18,7 +19,6 @@ from funnel.audit.kernel import claims
 from funnel.audit.kernel.check import PRIVATE, PUBLISHED, Claims, findings
 from funnel.audit.kernel.opened import Once, Opened, content, holds_only, parsed
 from funnel.audit.kernel.verdict import Broken, Finding, Unchecked, agree
-from funnel.audit.verify.attested import attested
 from funnel.format import attestation, cells, manifest
 from funnel.format.fields import RELEASE_ID
 from funnel.format.protocol import NAME as PROTOCOL
@@ -66,11 +66,24 @@ def marker(private: Path, release: str) -> Path | None:
 def pruned_folder(given: Path, private: Path) -> Path | None:
     """The release's own folder where its marker says that it was pruned, wholly or not; None where none does.
 
-    It has the name by which it is asked for, or the one of the folder that this leads to.
+    It has the name by which it is asked for, or the one of the folder that this leads to. A copy of which all is there
+    is looked at as any release.
     """
     folder = Path(os.path.realpath(given))  # a link may lead to itself
     names = {name for name in ((Path.cwd() / given).name, folder.name) if re.fullmatch(RELEASE_ID, name)}
-    return folder if any(marker(private, name) for name in names) else None
+    marks = [mark for name in names if (mark := marker(private, name))]
+    return folder if marks and not any(is_whole(folder, mark) for mark in marks) else None
+
+
+def is_whole(folder: Path, mark: Path) -> bool:
+    """Whether every file of the release is there that was marked: a copy from before, or its pruning has not begun."""
+    try:
+        told, raw = parsed(PrunedFile, mark.name, content(mark)), content(folder / manifest.NAME)
+        files = parsed(manifest.Manifest, manifest.NAME, raw).files
+    except Broken:
+        return False
+    same = told.manifest_sha256 == hashlib.sha256(raw).hexdigest()
+    return same and all(os.path.lexists(folder / name) for name in files)
 
 
 def pruned(release: Left, private: Path) -> tuple[Finding, ...]:
@@ -92,17 +105,12 @@ def pruned(release: Left, private: Path) -> tuple[Finding, ...]:
             raise Broken(folder.name, what, sorted(STAYS), sorted(path.name for path in folder.iterdir())) from None
         return f"pruned {told.written}"
 
-    def signature(opened: Opened) -> str | Unchecked:
-        """The owner of the public key signed the hash of every file that was published, and the promise."""
-        return attested(opened, release.public_key)
-
     looked_at: Claims = {
         "pruned": left,
         "manifest": claims.manifest,
         "evidence": claims.evidence,
         "ledger-chain": claims.ledger_chain,
         "ledger-entry": claims.ledger_entry,
-        "signature": signature,
     }
     others = {name: test for name, test in (PUBLISHED | PRIVATE).items() if name not in (*looked_at, *_REPLACED)}
     why = release.lacks

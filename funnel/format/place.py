@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 
-from funnel.format import attestation, cells, manifest, protocol, released
+from funnel.format import attestation, cells, evidence, manifest, protocol, released, schema
 from funnel.format.fields import LATEST, RELEASE_ID
 
 KNOWN = (
@@ -15,6 +18,7 @@ KNOWN = (
     *("data.parquet", "data.csv", "data", "report.html", "report.json"),
 )
 """What a folder of a release holds, and none of releases."""
+_PLAN = "plan.json"
 
 
 def release_in(given: Path) -> Path:
@@ -48,3 +52,30 @@ def known_file(folder: Path) -> str | None:
             continue
         return name
     return None
+
+
+def elsewhere(to: Path, private: Path, gone: Collection[str], made: Collection[str]) -> list[str]:
+    """Those `gone` whose plans name another folder to publish in than `to`, or than plans of the releases `made` there.
+
+    Ways are told as one goes there from the private folder: so they are the same where both were moved, or have other
+    names to whoever asks. Where a folder was moved by itself, those made in it show how it was called.
+    """
+    if not gone:
+        return []
+    here = {os.path.relpath(os.path.realpath(to), os.path.realpath(private)), *(_way(private, name) for name in made)}
+    return [name for name in gone if (way := _way(private, name)) is not None and way not in here]
+
+
+def _way(private: Path, release: str) -> str | None:
+    """Where a release was to be published; None where its plan is not read, or is not the one its evidence lists."""
+    listed, plan = private / release / evidence.NAME, private / release / _PLAN
+    if not (listed.is_file() and plan.is_file()):
+        return None
+    try:
+        files, raw = schema.read(evidence.EvidenceFile, evidence.NAME, listed.read_bytes()).files, plan.read_bytes()
+        if files[_PLAN].sha256 != hashlib.sha256(raw).hexdigest():
+            return None
+        step = json.loads(raw)["steps"][-1]
+        return os.path.relpath(str(step["to"]), str(step["private"]))
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):  # of whatever text
+        return None

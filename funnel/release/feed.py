@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from funnel.format.attestation import Envelope
 from funnel.format.canonical import FormatError
 from funnel.format.feed import NAME, FeedFile, Position, feed, inside, listing
 from funnel.format.journal import ReleaseEntry
+from funnel.format.manifest import NAME as MANIFEST
+from funnel.format.place import elsewhere
 from funnel.ledger.journal import Journal
 from funnel.ledger.journal import releases as entries_of
 from funnel.release.recover import SEEN
@@ -54,6 +57,17 @@ class Feed:
             else:
                 (self.to / NAME).unlink()
 
+    def end(self, aside: Path) -> None:
+        """Write what a run that was cut off had left to write: where the newest release there is signed as this is.
+
+        Under another key, or none, a list would be of releases that nobody finds there yet: the first one of them
+        brings it. Raises OSError, LedgerError.
+        """
+        own = [one.release for one in Journal(self.private).releases() if one.name == self.policy]
+        newest = next((name for name in reversed(own) if (self.to / name).is_dir()), None)
+        if newest is not None and _signed_by(self.to / newest) == (self.signer and self.signer.fingerprint):
+            self.write(aside)
+
     def _lists(self) -> dict[str, Envelope]:
         """The lists as they stand; none where the file is none of ours, and each policy's next run writes its own."""
         try:
@@ -65,7 +79,7 @@ class Feed:
     def _list(self, old: Envelope | None) -> Envelope | None:
         """The list as it should be: the old one, signature and all, where it says the same under the same key."""
         lines = Journal(self.private).lines()
-        own = {one.release: one.manifest_sha256 for one in entries_of(lines) if self._shown(one)}
+        own = self._shown(entries_of(lines))
         if self.signer is None or not own:
             return None
         if old is not None and old == self.signer.seal(old.content) and inside(old).releases == own:
@@ -73,10 +87,21 @@ class Feed:
         position = Position(self.policy, len(lines), hashlib.sha256(schema.write(lines[-1])).hexdigest())
         return self.signer.seal(listing(own, position))
 
-    def _shown(self, entry: ReleaseEntry) -> bool:
-        """Whether it is a release of the policy that readers see, or of which the evidence says that they did."""
-        name = entry.release
-        return entry.name == self.policy and ((self.to / name).is_dir() or (self.private / name / SEEN).exists())
+    def _shown(self, entries: Sequence[ReleaseEntry]) -> dict[str, str]:
+        """Hashes of manifests of the policy's releases that readers see here, or as evidence says saw."""
+        there = {one.release for one in entries if (self.to / one.release).is_dir()}
+        gone = [one.release for one in entries if one.name == self.policy and one.release not in there]
+        gone = [name for name in gone if (self.private / name / SEEN).exists()]
+        seen = there | {*gone} - {*elsewhere(self.to, self.private, gone, there)}
+        return {one.release: one.manifest_sha256 for one in entries if one.name == self.policy and one.release in seen}
+
+
+def _signed_by(release: Path) -> str | None:
+    """The key that a manifest names; none where it is not signed, or cannot be read."""
+    try:
+        return str(json.loads((release / MANIFEST).read_bytes())["signed"]["public_key"])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
 
 
 @contextmanager

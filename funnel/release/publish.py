@@ -61,8 +61,9 @@ class Publisher:
             self.told = Leftovers(self.to, self.private_root, entries).remove()
             stack.callback(self._remove_own)
             self._stage()
-            with writing(self.to):
-                self._list()  # where a run was cut off that had this left to do
+            if self._feed is not None:
+                with writing(self.to):
+                    self._feed.end(self._aside)
             self._open = stack.pop_all()
         return self
 
@@ -103,18 +104,14 @@ class Publisher:
             if self._newest():
                 self._latest.replace(self.to / "latest")
                 sync(self.to)
-            self._list()
+            if self._feed is not None:
+                self._feed.write(self._aside)
         except OSError as error:
             self._seen = True
             raise self._unconfirmed(error) from error
         with suppress(OSError):
             (self.private_root / self.release_id / SEEN).touch(mode=0o600)
         return self.target
-
-    def _list(self) -> None:
-        """Bring releases.json up to date."""
-        if self._feed is not None:
-            self._feed.write(self._aside)
 
     def _unconfirmed(self, error: OSError) -> ReleaseError:
         """The error of a disk that fails when the release is visible already."""

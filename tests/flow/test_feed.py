@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import duckdb
 import pytest
 from securesystemslib import dsse
 from securesystemslib.signer import SSlibKey
@@ -379,6 +380,41 @@ def test_what_is_asked_for_as_latest_leads_no_further(home: Path, forged: str, i
     assert "history-latest" in audited(home)
 
 
+@pytest.mark.parametrize("changed", ["another key", "no key", "there and back"])
+def test_a_run_that_is_refused_breaks_nothing_that_was_published(home: Path, changed: str) -> None:
+    """Whatever its policy says by now; and a release that never stood in a folder is none of those listed there."""
+    terms = SIGNED | {"draws__key": "file:draw.key"}
+    if changed == "there and back":
+        funnel.run(write_policy(home, **terms, release__to="b"))
+    if changed == "another key":
+        terms["release__sign"] = "file:other.key"
+    if changed == "no key":
+        del terms["release__sign"]
+    table = (home / "people.parquet").read_bytes()
+    again = f"SELECT * FROM '{home}/people.parquet'"
+    duckdb.sql(f"CREATE OR REPLACE TABLE twice AS {again} UNION ALL ({again} LIMIT 1)")
+    duckdb.sql(f"COPY twice TO '{home}/people.parquet'")
+    with pytest.raises(funnel.FunnelError):
+        funnel.run(write_policy(home, **terms))
+    (home / "people.parquet").write_bytes(table)
+    assert verified(home) == "3 of 3 releases of test" and not audited(home)
+    if changed == "there and back":
+        funnel.run(write_policy(home, **terms))
+        assert verified(home) == "4 of 4 releases of test" and not audited(home)
+
+
+def test_a_release_that_is_missing_from_its_own_folder_is_in_no_other(home: Path) -> None:
+    """What lies there by now is a copy of another folder, whose plans say so."""
+    other = write_policy(home, **SMALL, name="other", release__to="b", draws={"kind": "fresh"}, accept=["unbounded"])
+    gone = Path(funnel.run(other).release).name
+    shutil.rmtree(home / "b")
+    shutil.copytree(home / "releases", home / "b", symlinks=True)
+    for folder, status in (("releases", "not checked"), ("b", "failed")):
+        found = funnel.audit_history(home / folder, home / "private")
+        (told,) = [one for one in found.findings if one.claim == "history-released"]
+        assert told.status == status and gone in told.detail
+
+
 def test_a_mark_of_a_release_that_is_whole_prunes_nothing(home: Path) -> None:
     """Nor one of a release elsewhere, of which this folder's audit says no more than that there is one."""
     other = write_policy(home, **SMALL, name="other", release__to="b", draws={"kind": "fresh"}, accept=["unbounded"])
@@ -387,7 +423,7 @@ def test_a_mark_of_a_release_that_is_whole_prunes_nothing(home: Path) -> None:
     (home / "private" / "pruned" / elsewhere).write_text("garbage")
     found = funnel.audit_history(home / "releases", home / "private")
     (told,) = [one for one in found.findings if one.claim == "history-pruned"]
-    assert (told.status, told.detail) == ("passed", "0 releases; 1 mark of releases elsewhere")
+    assert (told.status, told.detail) == ("passed", "0 releases; 1 mark of a release elsewhere")
     (home / "private" / "pruned" / nights(home)[0]).write_text("garbage")
     assert {"history-pruned", "pruned"} <= audited(home)
 

@@ -32,6 +32,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         people(folder, (MONDAY, TUESDAY)[night % 2])
         funnel.run(policy)
     shutil.copytree(folder / "releases" / nights(folder)[0], folder / "copy")
+    shutil.copytree(folder / "releases", folder / "copies", symlinks=True)
     funnel.prune(policy, 2)
     return folder
 
@@ -158,6 +159,33 @@ def test_whoever_kept_a_copy_can_still_check_it_and_the_list_has_all(made: Path)
     assert kept.read_bytes() == gone.read_bytes()
     newest = funnel.verify(made / "releases", made / "sign.pub")
     assert next(one.detail for one in newest.findings if one.claim == "newest") == "4 of 4 releases of test"
+
+
+def test_a_copy_from_before_is_audited_as_any_release(made: Path, home: Path) -> None:
+    """By whatever name; what is neither whole nor just what stays was cut off."""
+    first = nights(made)[0]
+    for one in (made / "copies" / first, made / "copy"):
+        found = funnel.audit_release(one, made / "private", public_key=made / "sign.pub")
+        assert found.passed and not found.pruned
+        assert not [each for each in found.findings if each.status == "not checked" and "taken away" in each.detail]
+    history = funnel.audit_history(made / "copies", made / "private", public_key=made / "sign.pub")
+    assert history.passed and "history-pruned]: 0 releases; 2 marks of a release of which all is here" in history.text()
+    (home / "copies" / first / "protocol.json").unlink()
+    history = funnel.audit_history(home / "copies", home / "private")
+    assert "history-pruned" in {one.claim for one in history.failed}
+    assert "pruning it was cut off" in history.text()
+
+
+def test_a_ledger_that_was_written_anew_is_noticed_by_what_stays_signed(home: Path) -> None:
+    """Nothing whole is signed after it: of a pruned release the hash of its line is held to the ledger all the same."""
+    lines = lines_of(home / "private")
+    told = next(one for one in audited(home).releases[0].findings if one.claim == "signature").detail
+    assert told.endswith("; promise and limits in words not compared")
+    lines[0]["blind"] = "0" * 32
+    rechain(home / "private", lines)
+    found = audited(home)
+    assert all("signature" in failing(one) for one in found.releases)
+    assert "line of the ledger" in found.releases[0].text()
 
 
 def test_what_lost_its_mark_or_its_data_fails_by_name(home: Path) -> None:

@@ -41,7 +41,7 @@ def newest(opened: Opened, key: bytes, asked: Path, kept: Path | None) -> str | 
         raise Broken(NAME, what, one.release, lists[one.name].newest)
     agree(NAME, [(f"hash of {MANIFEST}", releases[one.release], own)])
     if last != one.release and as_newest(asked):
-        raise Broken(LATEST, "an older release stands in the place of the newest", last, one.release)
+        raise Broken(LATEST, "an older release stands in the place of the newest that is listed", last, one.release)
     place = sorted(releases).index(one.release) + 1
     newer = "" if last == one.release else f"; {last} is newer"
     told = "" if kept is None else _remembered(releases, found[-1].get(one.name), kept.name)

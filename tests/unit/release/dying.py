@@ -55,6 +55,9 @@ class Fuse:
         return call
 
 
+MANIFEST = f'{{"signed": {{"public_key": "{SigningKey(bytes(32)).fingerprint}"}}}}'
+
+
 def feed(to: Path, private: Path) -> Feed:
     """The list of its policy, under a key that everybody knows."""
     return Feed(to, private, ENTRY.name, SigningKey(bytes(32)))
@@ -66,7 +69,7 @@ def release(to: Path, private: Path, release_id: str, pause: float = 0.0) -> Non
         (publisher.public / "data.csv").write_text("education\nbachelor\n")
         (publisher.scratch / "spilled").write_text("raw rows")
         time.sleep(pause)
-        (publisher.public / "release.json").write_text("{}")
+        (publisher.public / "release.json").write_text(MANIFEST)
         (publisher.private / "evidence.json").write_text("{}")
         (publisher.private / "people.json").write_text("{}")
         (publisher.private / "more").mkdir()

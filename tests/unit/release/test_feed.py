@@ -66,6 +66,20 @@ def test_a_run_that_is_refused_puts_the_feed_right_all_the_same(left: str, tmp_p
     assert_tidy(to, private)
 
 
+@pytest.mark.parametrize("signer", [None, OTHER])
+def test_a_refused_run_under_another_key_leaves_the_list_of_those_that_are_there(signer, tmp_path: Path) -> None:
+    """A list of the new key, or none, would fit no release that anybody finds; the first one brings it."""
+    to, private = folders(tmp_path)
+    release(to, private, an_id(1))
+    whole, changed = (to / NAME).read_bytes(), replace(feed(to, private), signer=signer)
+    with pytest.raises(ZeroDivisionError), Publisher(to, private, an_id(2), changed):
+        raise ZeroDivisionError
+    assert (to / NAME).read_bytes() == whole
+    with Publisher(to, private, an_id(3), changed) as publisher:
+        publisher.publish(an_entry(an_id(3)))
+    assert [one.signed_by for one in lists(to).values()] == [OTHER.fingerprint] if signer else not (to / NAME).exists()
+
+
 def test_what_says_the_same_keeps_its_bytes(tmp_path: Path) -> None:
     to, private = folders(tmp_path)
     release(to, private, an_id(1))

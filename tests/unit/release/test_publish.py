@@ -32,10 +32,10 @@ from funnel.release.publish import Publisher
 from funnel.release.sign import SigningKey
 from tests.support.ledger import an_entry
 
-from .dying import release
+from .dying import MANIFEST, release
 
 ROOT = Path(__file__).parents[3]
-FILES = {"data.csv": "education\nbachelor\n", "release.json": "{}"}
+FILES = {"data.csv": "education\nbachelor\n", "release.json": MANIFEST}
 KEPT = {".lock", "ledger.jsonl", "ledger.head"}
 
 
