@@ -18,13 +18,13 @@ from funnel.audit.kernel.claims import SEEN
 from funnel.audit.kernel.opened import content, ledger, parsed
 from funnel.audit.kernel.verdict import Broken, Finding, Status, Unchecked, counted
 from funnel.audit.listed import feed_of, latest_of
-from funnel.audit.pruned import is_whole, marker
+from funnel.audit.pruned import marker
 from funnel.errors import ReleaseError
 from funnel.format import journal, manifest, protocol
 from funnel.format.fields import LATEST, RELEASE_ID
 from funnel.format.journal import Line, ReleaseEntry
 from funnel.format.place import elsewhere, named_as_one
-from funnel.format.pruned import FOLDER
+from funnel.format.pruned import FOLDER, is_whole
 from funnel.ledger.promises import standing
 from funnel.ledger.view import ended
 from funnel.text import some

@@ -6,7 +6,6 @@ figures, so these are worked out again as those of any other. What needs its tab
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from funnel.format import attestation, cells, manifest
 from funnel.format.fields import RELEASE_ID
 from funnel.format.protocol import NAME as PROTOCOL
 from funnel.format.protocol import ProtocolFile
-from funnel.format.pruned import FOLDER, STAYS, PrunedFile
+from funnel.format.pruned import FOLDER, STAYS, PrunedFile, is_whole
 
 GONE = "its table and pages were taken away"
 _OF_THE_TABLE = ("file-hashes", "released", "draw-outputs", "draw-independence")
@@ -73,17 +72,6 @@ def pruned_folder(given: Path, private: Path) -> Path | None:
     names = {name for name in ((Path.cwd() / given).name, folder.name) if re.fullmatch(RELEASE_ID, name)}
     marks = [mark for name in names if (mark := marker(private, name))]
     return folder if marks and not any(is_whole(folder, mark) for mark in marks) else None
-
-
-def is_whole(folder: Path, mark: Path) -> bool:
-    """Whether every file of the release is there that was marked: a copy from before, or its pruning has not begun."""
-    try:
-        told, raw = parsed(PrunedFile, mark.name, content(mark)), content(folder / manifest.NAME)
-        files = parsed(manifest.Manifest, manifest.NAME, raw).files
-    except Broken:
-        return False
-    same = told.manifest_sha256 == hashlib.sha256(raw).hexdigest()
-    return same and all(os.path.lexists(folder / name) for name in files)
 
 
 def pruned(release: Left, private: Path) -> tuple[Finding, ...]:

@@ -55,15 +55,17 @@ def known_file(folder: Path) -> str | None:
 
 
 def elsewhere(to: Path, private: Path, gone: Collection[str], made: Collection[str]) -> list[str]:
-    """Those `gone` whose plans name another folder to publish in than `to`, or than plans of the releases `made` there.
+    """Those `gone` from a folder that by their plans were published in another one.
 
     Ways are told as one goes there from the private folder: so they are the same where both were moved, or have other
-    names to whoever asks. Where a folder was moved by itself, those made in it show how it was called.
+    names to whoever asks. Where a folder was moved by itself, what was `made` in it shows how it was called; that may
+    be a copy, too, while those that are gone still stand where they were made.
     """
     if not gone:
         return []
-    here = {os.path.relpath(os.path.realpath(to), os.path.realpath(private)), *(_way(private, name) for name in made)}
-    return [name for name in gone if (way := _way(private, name)) is not None and way not in here]
+    own, here = os.path.relpath(os.path.realpath(to), os.path.realpath(private)), {_way(private, name) for name in made}
+    ways = {name: way for name in gone if (way := _way(private, name)) is not None and way != own}
+    return [name for name, way in ways.items() if way not in here or (private / way / name).is_dir()]
 
 
 def _way(private: Path, release: str) -> str | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-from funnel.format import attestation, manifest
+from funnel.format import attestation, manifest, schema
 from funnel.format.fields import ReleaseId, Sha256, Time
 
 FOLDER = "pruned"
@@ -25,3 +28,17 @@ class PrunedFile:
     release: ReleaseId
     manifest_sha256: Sha256
     written: Time
+
+
+def is_whole(folder: Path, mark: Path) -> bool:
+    """Whether every file of the release is there that was marked: a copy from before, or its pruning has not begun."""
+    stays = folder / manifest.NAME
+    if not (mark.is_file() and stays.is_file()):
+        return False
+    try:
+        told, raw = schema.read(PrunedFile, mark.name, mark.read_bytes()), stays.read_bytes()
+        files = schema.read(manifest.Manifest, manifest.NAME, raw).files
+    except (OSError, ValueError):
+        return False
+    same = told.manifest_sha256 == hashlib.sha256(raw).hexdigest()
+    return same and all(os.path.lexists(folder / name) for name in files)

@@ -66,13 +66,17 @@ class _Comparison:
         """By the SHA-256 of an earlier digest: whether it shows all people and values to be the same."""
 
     def shared(self, night: Night) -> Shared | None:
-        """The people of both; None where one of the two digests is lost, or they are of other entities or keys."""
+        """The people of both; None where one of the two digests is lost, or they are of other entities or keys.
+
+        Nor can anybody be compared where a sample has no words that the other one, of more people, would have.
+        """
         if night.release not in self.known:
             own = self.tonight.digest
             file = None if own is None or own.entity is None else night.digest
             self.known[night.release] = None
             if own and file and _alike(own, file):
-                self.known[night.release] = Shared(self.tonight, night, (own, file))
+                both = Shared(self.tonight, night, (own, file))
+                self.known[night.release] = both if all(both.sizes) else None
         return self.known[night.release]
 
     def found(self) -> Identified:

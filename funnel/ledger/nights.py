@@ -94,8 +94,8 @@ class Shared:
         self.nights, self.files = (tonight, earlier), files
         below = 1 << (BITS - max(one.bits for one in files))
         rows = [np.array([row for row in one.sample if row[0] < below], np.int64) for one in files]
-        self.rows = [one.reshape(len(one), -1) for one in rows]
-        words = [one[:, 0] if one.size else np.zeros(0, np.int64) for one in self.rows]
+        self.rows = [one.reshape(len(one), 1 + len(file.labels)) for one, file in zip(rows, files, strict=True)]
+        words = [one[:, 0] for one in self.rows]
         self.sizes = [len(one) for one in words]
         _, *self.places = np.intersect1d(words[0], words[1], assume_unique=True, return_indices=True)
 

@@ -17,7 +17,7 @@ from funnel.errors import ReleaseError
 from funnel.files import replace_file, sha256_file, sync, writing
 from funnel.format import manifest, schema
 from funnel.format.journal import ReleaseEntry
-from funnel.format.pruned import FOLDER, STAYS, PrunedFile
+from funnel.format.pruned import FOLDER, STAYS, PrunedFile, is_whole
 from funnel.ledger.journal import Journal
 from funnel.release.holding import alone
 from funnel.release.recover import check_entered, check_visible, releases, remove
@@ -49,7 +49,8 @@ def prune(to: Path, private: Path, policy: str, keep: int, *, dry: bool = False)
     """Take data and pages of a policy's releases away, but for the newest `keep` and what `latest` points at.
 
     A release that was moved, with a link left in its place, stays whole. What an earlier pruning was killed over is
-    ended. With `dry` nothing changes. Raises ReleaseError, LedgerError.
+    ended; what was put back whole since is one of the whole ones. With `dry` nothing changes.
+    Raises ReleaseError, LedgerError.
     """
     with nullcontext() if dry else alone(private):
         with writing(to):
@@ -58,11 +59,12 @@ def prune(to: Path, private: Path, policy: str, keep: int, *, dry: bool = False)
         check_entered(private, entries)
         check_visible(to, policy, seen, entries)
         own = [one for one in entries if one.name == policy and (to / one.release).is_dir()]
-        marked = {one.release for one in own if (private / FOLDER / one.release).exists()}
-        whole = [one for one in own if one.release not in marked and not (to / one.release).is_symlink()]
+        marks = {one.release: private / FOLDER / one.release for one in own}
+        half = [one for one in own if (mark := marks[one.release]).exists() and not is_whole(to / one.release, mark)]
+        whole = [one for one in own if one not in half and not (to / one.release).is_symlink()]
         latest = (to / "latest").readlink().name if (to / "latest").is_symlink() else ""
         old = [one for one in whole[: max(len(whole) - keep, 0)] if one.release != latest]
-        left = [one for one in own if one.release in marked and _goes(to / one.release)]
+        left = [one for one in half if _goes(to / one.release)]
         _check(to, old)
         sizes = {one.release: _size(to / one.release) for one in own if one in left or one in old}
         for one in () if dry else (*left, *old):

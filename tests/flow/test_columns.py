@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 from pathlib import Path
@@ -10,6 +11,9 @@ import duckdb
 import pytest
 
 import funnel
+from funnel.audit.audit import audit_release
+from funnel.audit.extras.table import COUNTED
+from tests.support.audited import detail
 from tests.support.forging import Forged, edit, seal
 from tests.support.policies import write_policy
 
@@ -110,6 +114,15 @@ def test_what_was_rare_or_frequent_when_the_protocol_was_fixed_is_not_said_of_to
     incomes, towns = (duckdb.sql(f"SELECT DISTINCT {one} FROM '{release}/data.parquet'").fetchall()
                       for one in ("income", "town"))  # fmt: skip
     assert (77,) not in incomes and ("Perth",) not in towns
+
+
+def test_the_audit_tells_by_what_hash_a_file_of_groups_is_the_policys_own(command, tmp_path):
+    """A file that lacked a level would let nobody know of it: that it is the one in git no file of a release shows."""
+    release = Path(command("run", policy(tmp_path), "--json").json["release"])
+    told = detail(audit_release(release, tmp_path / "private"), "policy")
+    named = f"towns.csv {hashlib.sha256((tmp_path / 'towns.csv').read_bytes()).hexdigest()}"
+    assert told.endswith(f"the policy's own is the publisher’s word, but for the SHA-256 of their texts: {named}")
+    assert "files of groups are the policy's" in COUNTED
 
 
 @pytest.mark.long

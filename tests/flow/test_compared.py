@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import funnel
 from funnel.audit.audit import EXTRAS, audit_release
@@ -16,6 +17,7 @@ from funnel.audit.extras import fit, noise, policy
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel import drawing
 from funnel.audit.kernel.check import ITEM, LEFT, NOBODY, PRIVATE, PUBLISHED, UNKNOWABLE, verdict
+from funnel.audit.kernel.drawing import FALSE_ALARM
 from funnel.audit.kernel.verdict import Broken, Unchecked
 from funnel.errors import AGAIN, FAULT
 from funnel.format.canonical import encode
@@ -229,6 +231,23 @@ def test_what_chance_cannot_tell_is_named_where_draws_are_looked_at() -> None:
     assert isinstance(drawing._tried(iter([many])), Unchecked)
     assert "Any two blocks" in (drawing.draw_independence.__doc__ or "")
     assert f"({fit._DEGREES_EVEN} degrees of freedom)" in fit.TITLE
+
+
+def test_what_is_tried_often_alarms_as_seldom_as_what_is_tried_once() -> None:
+    """Of thirty values of a set every two are tried: an honest release must not fail for that."""
+
+    def told(off: int, often: int) -> float | None:
+        expected, seen = np.array([[1000.0, 1000.0]]), np.array([[1000 + off, 1000 - off]])
+        return fit.refuse("draws.json", "all", expected, seen, even=False, often=often)
+
+    for off in range(100, 200):
+        try:
+            told(off, 1)
+        except Broken:
+            break
+    assert told(off, 495) == told(off, 10**6)
+    exact = 2 * float(binom.cdf(1000 - off, 2000, 0.5))
+    assert 1e-12 < exact < FALSE_ALARM, "what is refused is rarer than it says, though the law is that of large numbers"
 
 
 @pytest.mark.parametrize("degrees", [fit._DEGREES_EVEN - 1, fit._DEGREES_EVEN])

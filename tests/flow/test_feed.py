@@ -23,7 +23,7 @@ from funnel.audit.verify.__main__ import main
 from funnel.audit.verify.verify import Verified
 from funnel.format import schema
 from funnel.format.attestation import sealed
-from funnel.format.feed import FeedFile, feed
+from funnel.format.feed import FeedFile, feed, inside
 from funnel.release.sign import load_signing_key
 from tests.support.forging import Forged, edit, seal
 from tests.support.kernel import check
@@ -413,6 +413,18 @@ def test_a_release_that_is_missing_from_its_own_folder_is_in_no_other(home: Path
         found = funnel.audit_history(home / folder, home / "private")
         (told,) = [one for one in found.findings if one.claim == "history-released"]
         assert told.status == status and gone in told.detail
+
+
+def test_a_copy_beside_those_of_another_folder_moves_none_of_them(home: Path) -> None:
+    """The newest one was taken along where a policy publishes in another folder by now; the older ones still stand."""
+    newest = nights(home)[-1]
+    shutil.copytree(home / "releases" / newest, home / "b" / newest)
+    (home / "b" / "latest").symlink_to(newest)
+    here = Path(funnel.run(write_policy(home, **SIGNED, draws__key="file:draw.key", release__to="b")).release).name
+    assert {*inside(schema.read(FeedFile, FEED, (home / "b" / FEED).read_bytes()).lists[0]).releases} == {newest, here}
+    for folder in ("b", "releases"):
+        found = funnel.audit_history(home / folder, home / "private", public_key=home / "sign.pub")
+        assert found.passed, found.text()
 
 
 def test_a_mark_of_a_release_that_is_whole_prunes_nothing(home: Path) -> None:

@@ -329,6 +329,35 @@ def test_a_hash_of_all_rows_that_the_rest_of_a_digest_gives_the_lie_fails(night:
     assert said in detail(report, "ledger-identity")
 
 
+def test_a_sample_is_of_as_many_as_there_are_and_equal_rows_have_equal_counts(night: Folder) -> None:
+    """Of more people than a sample holds just those who stayed as they were, and for all rows the hash of the night
+    before: that there are more, or other counts, tells otherwise."""
+    people = everybody({cell: 25 * many for cell, many in COUNTS.items()})
+    night(people)
+    night([(s, "0" if i % 5 == 0 else x) for i, (s, x) in enumerate(people)])
+    private = night.path / "private"
+    both = sorted(private.glob("2*"))
+    kept, after = (json.loads((one / "people.json").read_text()) for one in both)
+    same = {*map(tuple, kept["sample"])} & {*map(tuple, after["sample"])}
+    assert kept["labels"] == after["labels"] and (kept["bits"], after["bits"]) == (1, 1) and 0 < len(same) < 5000
+
+    def told(bits: int) -> str:
+        few = sorted(row for row in same if row[0] < 1 << (63 - bits))
+        lines = lines_of(private)
+        for folder, line in zip(both, lines, strict=True):
+            change = {"bits": bits, "sample": few, "content": kept["content"]}
+            edit(folder / "people.json", lambda file, change=change: file.update(change))
+            digest = {"people_sha256": sha((folder / "people.json").read_bytes()), "content": kept["content"]}
+            line["entry"]["identity"].update(digest)
+        rechain(private, lines)
+        seal([Forged(night.path / "releases" / one.name, one) for one in both])
+        report = funnel.audit_release(night.path / "releases" / both[1].name, private)
+        return detail(report, "ledger-identity")
+
+    assert "how many people are in the sample" in told(2)
+    assert "its hash says that all rows are those of" in told(1)
+
+
 @pytest.mark.parametrize("rule", ["error", "drop"])
 def test_a_digest_under_a_lock_is_of_those_who_were_drawn_for(night: Folder, rule: str) -> None:
     """That of the night before, kept once more: by it all would be as they were, and counts show that they are not."""

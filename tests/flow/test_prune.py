@@ -176,6 +176,25 @@ def test_a_copy_from_before_is_audited_as_any_release(made: Path, home: Path) ->
     assert "pruning it was cut off" in history.text()
 
 
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_was_put_back_whole_is_pruned_like_any_other(home: Path, *, linked: bool) -> None:
+    """It counts among those that are kept; what `latest` points at and what lies behind a link stays."""
+    first, second, *_, last = nights(home)
+    (home / "archive").mkdir()
+    for name in (first, second):
+        shutil.rmtree(home / "releases" / name)
+        place = (home / "archive" if linked else home / "releases") / name
+        shutil.copytree(home / "copies" / name, place)
+        if linked:
+            (home / "releases" / name).symlink_to(place)
+    assert not funnel.prune(home / "policy.yaml", 4).releases
+    assert [*funnel.prune(home / "policy.yaml", 3).releases] == ([] if linked else [first])
+    (home / "releases" / "latest").unlink()
+    (home / "releases" / "latest").symlink_to(second)
+    gone = funnel.prune(home / "policy.yaml", 1).releases
+    assert second not in gone and last not in gone and (home / "releases" / second / "data.parquet").exists()
+
+
 def test_a_ledger_that_was_written_anew_is_noticed_by_what_stays_signed(home: Path) -> None:
     """Nothing whole is signed after it: of a pruned release the hash of its line is held to the ledger all the same."""
     lines = lines_of(home / "private")

@@ -30,14 +30,15 @@ KEY = "aa" * 8
 LIP = {"privacy": {"notion": "lip", "epsilon": 0.2}}
 
 
-def digested(people: list[Person], ids: list[int]) -> PeopleFile:
-    """A digest as the engine would make one of all people; a word is the identifier's own."""
+def digested(people: list[Person], ids: list[int], bits: int = 0) -> PeopleFile:
+    """A digest as the engine would make one of all people, or of a sample; a word is the identifier's own."""
     words = [int(hashlib.sha256(str(one).encode()).hexdigest()[:15], 16) for one in ids]
     secrets, values = (tuple(sorted({one[place] for one in people})) for place in (0, 1))
     rows = sorted((word, secrets.index(s), values.index(x)) for word, (s, x) in zip(words, people, strict=True))
     content = hashlib.sha256(repr([rows, secrets, values]).encode()).hexdigest()
+    some = tuple(row for row in rows if row[0] < 1 << (63 - bits))
     return PeopleFile(
-        "funnel-people/1", NOTHING, KEY, "id", len(rows), content, 0, ("s",), ("x",), (secrets, values), tuple(rows)
+        "funnel-people/1", NOTHING, KEY, "id", len(rows), content, bits, ("s",), ("x",), (secrets, values), some
     )
 
 
@@ -48,14 +49,14 @@ class Ledger:
         self.folder, self.private = folder, folder / "private"
         self.entries, self.protocols = list[object](), list[dict[str, Steps]]()
 
-    def night(self, people: list[Person], ids: list[int], *, permanent: bool) -> float | None:
+    def night(self, people: list[Person], ids: list[int], *, permanent: bool, bits: int = 0) -> float | None:
         """The figure of one more release."""
         draws = {} if permanent else {"draws": {"kind": "fresh"}}
         policy = funnel.load(write_policy(self.folder, **(SMALL | LIP | draws)))
         joint = counted(people)
         solved = protect(joint, policy.privacy, policy.mechanism, policy.shares(), minimum=1)
         release = an_id(len(self.entries) + 1)
-        digest = digested(people, ids)
+        digest = digested(people, ids, bits)
         source = KEY if permanent else release
         found = compose(policy, solved, release, source, self.entries, whose(self.private, release, digest))
         path = self.folder / "protocol.json"
@@ -114,3 +115,25 @@ def test_the_ledger_is_never_below_who_knows_everybody(
             everybody = [("ab"[s], path) for (s, _), path in zip(people, paths, strict=True)]
             if figure is not None:
                 assert real_leakage(everybody, ledger.protocols, permanent=permanent) <= figure + 1e-9
+
+
+@pytest.mark.parametrize("first", ["many", "few"])
+@pytest.mark.parametrize("permanent", [True, False])
+def test_nobody_is_compared_with_a_sample_that_has_none_of_their_words(
+    first: str, tmp_path: Path, *, permanent: bool
+) -> None:
+    """A small table beside a large one, of which the same private folder keeps one person of a thousand."""
+    ledger = Ledger(tmp_path)
+    ledger.private.mkdir()
+    people = [divmod(i % 6, 3) for i in range(600)]
+    rows = [("ab"[s], "xyz"[x]) for s, x in people]
+    word = lambda one: int(hashlib.sha256(str(one).encode()).hexdigest()[:15], 16)  # noqa: E731
+    few = [i for i in range(12) if word(i) >= 1 << 53]
+    nights = [(rows, [*range(len(rows))], 10), ([rows[i] for i in few], few, 0)]
+    if first == "few":
+        nights.reverse()
+    _, figure = (ledger.night(*one, permanent=permanent, bits=bits) for *one, bits in nights)
+    numbered = {one.identity.numbered for one in ledger.entries}
+    assert len(numbered) == 2, "nothing shows that they are the same people"
+    both = [("ab"[s], [(i, "xyz"[x])] * 2) for i, (s, x) in enumerate(people) if i in few]
+    assert figure is None or real_leakage(both, ledger.protocols, permanent=permanent) <= figure + 1e-9

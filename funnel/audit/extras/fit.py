@@ -6,6 +6,8 @@ counts are large, so it sees smaller faults; and it sees what is too even to hav
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from funnel.audit.extras.base import Release
@@ -13,7 +15,7 @@ from funnel.audit.extras.chi_square import tails
 from funnel.audit.extras.noise import sorted_by_size
 from funnel.audit.kernel.drawing import FALSE_ALARM, UNTOLD, across, by_block
 from funnel.audit.kernel.exact import FloatArray, IntArray
-from funnel.audit.kernel.verdict import Broken, Unchecked
+from funnel.audit.kernel.verdict import Broken, Unchecked, counted
 from funnel.format import counts, draws
 
 CLAIM = "draw-chances"
@@ -28,6 +30,8 @@ _EXPECTED = 10.0
 """Cells with a smaller expected count are pooled."""
 _CORRECTION = 0.25
 """Over E: by how much G exceeds its chi-square; 1/6 in mean (Williams 1976), 0.22 in spread at E = 10."""
+_LIMIT = 0.1
+"""By how much the limit law may be wrong so far out: of two outcomes, up to a factor of 2.5 was found."""
 _DEGREES_EVEN = 30
 _CELLS, _BINS = 20, 1000
 """Of a private estimate, for each bin of noise, at least; bins, at most."""
@@ -35,29 +39,33 @@ _CELLS, _BINS = 20, 1000
 
 def check(opened: Release) -> str | Unchecked:
     """Every trial of the kernel; draws that are alike may not be too even either. Raises Broken, as improbable."""
-    least = [refuse(draws.NAME, *trial, even="input by input" in trial[0]) for trial in by_block(opened)]
-    least += [refuse(draws.NAME, *trial, even=False) for trial in across(opened)]
+    often = 2 * len(opened.blocks) + math.comb(len(opened.blocks), 2) + 2  # at most: all together, and the noise
+    least = [refuse(draws.NAME, *one, even="input by input" in one[0], often=often) for one in by_block(opened)]
+    least += [refuse(draws.NAME, *trial, even=False, often=often) for trial in across(opened)]
     if private := opened.counts.private:
         bins = min(len(private.cells) // _CELLS, _BINS)
-        least.append(refuse(counts.NAME, "the noise", *sorted_by_size(private, bins), even=True))
+        least.append(refuse(counts.NAME, "the noise", *sorted_by_size(private, bins), even=True, often=often))
     known = [one for one in least if one is not None]
-    return f"p = {min(known):.2g}" if known else Unchecked(UNTOLD)
+    return f"p = {min(known):.2g}, of {counted(len(known), 'trial')}" if known else Unchecked(UNTOLD)
 
 
-def refuse(file: str, what: str, expected: FloatArray, observed: IntArray, *, even: bool) -> float | None:
+def refuse(
+    file: str, what: str, expected: FloatArray, observed: IntArray, *, even: bool, often: int = 1
+) -> float | None:
     """The chance of a fit this bad, None where nothing can be told. Rows are independent tables.
 
-    Raises Broken, as improbable, where that is tiny; with `even`, also for a fit too good.
+    Raises Broken, as improbable, where that is tiny for what is tried so `often`; with `even`, also for a fit too good.
     """
     statistic, degrees, excess = np.sum([_row(*row) for row in zip(expected, observed, strict=True)], axis=0)
     if not degrees:
         return None
     (_, worse), (better, _) = tails(degrees, statistic / (1 + excess / degrees)), tails(degrees, statistic)
-    if not worse >= FALSE_ALARM:
+    if not worse >= (least := FALSE_ALARM * _LIMIT / often):
         told = f"{what} does not follow its chances"
-        raise Broken(file, told, f"p >= {FALSE_ALARM}", f"p = {worse:.2g}", improbable=True)
-    if even and degrees >= _DEGREES_EVEN and not better >= TOO_EVEN:
-        raise Broken(file, f"{what} is too even to be random", f"p >= {TOO_EVEN}", f"p = {better:.2g}", improbable=True)
+        raise Broken(file, told, f"p >= {least:.2g}", f"p = {worse:.2g}", improbable=True)
+    if even and degrees >= _DEGREES_EVEN and not better >= (least := TOO_EVEN / often):
+        told = f"{what} is too even to be random"
+        raise Broken(file, told, f"p >= {least:.2g}", f"p = {better:.2g}", improbable=True)
     return worse
 
 

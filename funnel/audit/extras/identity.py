@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Hashable
+from contextlib import suppress
 from functools import lru_cache
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
@@ -21,6 +22,7 @@ from funnel.audit.kernel.opened import content, parsed
 from funnel.audit.kernel.verdict import Broken, Unchecked, agree
 from funnel.data import AnyProtocol
 from funnel.data.convert import joint_of, protocols_of
+from funnel.draw.people import sample_bits
 from funnel.format import counts, people
 from funnel.format.counts import CountsFile
 from funnel.format.journal import NAME, Identity, ReleaseEntry
@@ -68,7 +70,7 @@ def check(opened: Release) -> str | Unchecked:
 
 
 def _same(own: Night, night: Night, *, locked_alike: bool) -> None:
-    """Two nights of which one hash says that all rows are the same: so are digests, or of nobody's rows the counts.
+    """Two nights of which one hash says that all rows are the same: so are counts, and the people of their digests.
 
     Values are compared where both nights mean and name the same by them; of counts, where one lock or none has put rare
     values together. Under another key no hash is the same. Raises Broken.
@@ -83,12 +85,13 @@ def _same(own: Night, night: Night, *, locked_alike: bool) -> None:
              if (mine.columns, mine.base, mine.meaning) == (then.columns, then.base, then.meaning)]  # fmt: skip
     names = [name for mine in alike for name in mine.columns]
     pairs: list[tuple[str, object, object]] = [("rows", other.rows, one.rows)]
-    if one.entity is None:
-        # Whose value a lock does not know is in no count.
-        left = any(each.present is not None and each.present.unseen for each in (own, night))
-        whole = len(alike) == len(own.drawn) == len(night.drawn) and own.secret == night.secret
-        pairs += [(name, night.count(name), own.count(name)) for name in names if whole and locked_alike and not left]
-    else:
+    # Whose value a lock does not know is in no count.
+    left = any(each.present is not None and each.present.unseen for each in (own, night))
+    whole = len(alike) == len(own.drawn) == len(night.drawn) and own.secret == night.secret
+    if whole and locked_alike and not left:
+        with suppress(Broken):  # counts that were changed fail in the release that they are of
+            pairs += [(name, night.count(name), own.count(name)) for name in names]
+    if one.entity is not None:
         both = Shared(own, night, (one, other))
         kept = both.secret_kept()
         pairs += [("people", [len(both)] * 2, both.sizes), ("secrets", True, kept is None or bool(kept.all()))]
@@ -112,10 +115,12 @@ def fits(opened: Release, file: PeopleFile) -> None:
             len(row) == len(sizes) + 1 and all(code < size for code, size in zip(row[1:], sizes, strict=True))
             for row in file.sample)),
     ])  # fmt: skip
-    locked = opened.manifest.locked is not None
+    locked, present = opened.manifest.locked is not None, opened.entries[-1].present
+    unknown = 0 if present is None else present.unseen
     # Without an entity the digest is of all rows that the filter lets in, of which some may be left out.
-    if not locked and (file.entity is not None or opened.terms.missing != "drop"):
-        agree(people.NAME, [("rows", opened.records.rows, file.rows)])
+    if file.entity is not None or not (locked or opened.terms.missing == "drop"):
+        agree(people.NAME, [("rows", opened.records.rows + unknown, file.rows)])
+    agree(people.NAME, [("how many people are in the sample", sample_bits(file.rows), file.bits)])
     named = [{*one.values} for one in opened.alphabets]
     ends = [*accumulate((len(one.columns) for one in opened.alphabets), initial=len(file.secret))]
     kept, left_out = Counter[Hashable](), False

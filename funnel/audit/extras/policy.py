@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from funnel.audit.extras.base import Release
+from funnel.audit.kernel.opened import parsed
 from funnel.audit.kernel.verdict import Broken, agree
 from funnel.data.alphabet import OTHER
 from funnel.errors import PolicyError
@@ -30,7 +32,7 @@ CLAIM = "policy"
 TITLE = (
     "terms.json is what policy.yaml says, and there is a signature where that says so; of plan.json the steps count,"
     " solve (or measure the lock), draw and write do so, but for their SQL and types; known.json has each column's"
-    " levels, in the groups that it names; its lock is of that policy"
+    " levels, in the groups of files as groups.json keeps them; its lock is of that policy"
 )
 PRIVATE = True
 _SQL = {"step", "statements", "labelled", "cells", "codes", "statement", "types", "kind"}
@@ -49,14 +51,14 @@ def check(opened: Release) -> str:
     _check_known(opened, policy)
     steps = _planned(opened, policy)
     if opened.manifest.locked is None:
-        return f"{len(vars(asked))} terms, and {steps} steps of the plan"
+        return f"{len(vars(asked))} terms, and {steps} steps of the plan{_named(opened)}"
     try:
         lock = parse_lock(opened.read(LOCK).decode())
     except (SealError, UnicodeDecodeError) as error:
         raise Broken(LOCK, "this is no lock", "sealed text", str(error)) from None
     if wrong := differing(policy, lock):
         raise Broken(LOCK, "the lock is of another policy", "the policy's terms", "; ".join(wrong))
-    return f"{len(vars(asked))} terms, those of the lock too, and {steps} steps of the plan"
+    return f"{len(vars(asked))} terms, those of the lock too, and {steps} steps of the plan{_named(opened)}"
 
 
 def policy_of(opened: Release) -> Policy:
@@ -66,6 +68,16 @@ def policy_of(opened: Release) -> Policy:
         return kept_policy(opened.read(POLICY), opened.folder / POLICY, named)
     except (PolicyError, UnicodeDecodeError) as error:
         raise Broken(POLICY, "the policy cannot be read", "a policy", str(error).splitlines()[0]) from None
+
+
+def _named(opened: Release) -> str:
+    """The hashes of files that the policy names, by which whoever has them knows whether they are these."""
+    if groups.NAME not in opened.evidence.files:
+        return ""
+    kept = parsed(groups.GroupsFile, groups.NAME, opened.read(groups.NAME)).files
+    told = ", ".join(f"{name} {hashlib.sha256(text.encode()).hexdigest()}" for name, text in sorted(kept.items()))
+    word = "that files of groups are the policy's own is the publisher’s word"
+    return f"; {word}, but for the SHA-256 of their texts: {told}"
 
 
 def _check_known(opened: Release, policy: Policy) -> None:

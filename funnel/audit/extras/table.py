@@ -33,8 +33,8 @@ TITLE = (
 PRIVATE = True
 AGAIN = "--table FILE counts it again"
 COUNTED = (
-    "that the table counted again is the source, what it says of people is true, and counts that a lock or an estimate"
-    " was made from were the source's"
+    "that the table counted again is the source, what it says of people is true, files of groups are the policy's, and"
+    " counts that a lock or an estimate was made from were the source's"
 )
 RARE = False
 """What stands for a value that too few records share."""
