@@ -16,8 +16,11 @@ from functools import lru_cache
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
 
+import numpy as np
+
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.parts import archived
+from funnel.audit.kernel.drawing import FALSE_ALARM, strays
 from funnel.audit.kernel.opened import content, parsed
 from funnel.audit.kernel.verdict import Broken, Unchecked, agree
 from funnel.data import AnyProtocol
@@ -121,6 +124,8 @@ def fits(opened: Release, file: PeopleFile) -> None:
     if file.entity is not None or not (locked or opened.terms.missing == "drop"):
         agree(people.NAME, [("rows", opened.records.rows + unknown, file.rows)])
     agree(people.NAME, [("how many people are in the sample", sample_bits(file.rows), file.bits)])
+    if file.entity is not None:
+        _is_sampled(file)
     named = [{*one.values} for one in opened.alphabets]
     ends = [*accumulate((len(one.columns) for one in opened.alphabets), initial=len(file.secret))]
     kept, left_out = Counter[Hashable](), False
@@ -136,6 +141,19 @@ def fits(opened: Release, file: PeopleFile) -> None:
     whole = not file.bits and file.entity is not None and not left_out
     if kept - counted or (left_out and not locked) or (whole and kept != counted):
         raise Broken(people.NAME, "the sample is not of the records counted", "values that they have", "others")
+
+
+def _is_sampled(file: PeopleFile) -> None:
+    """All people are in the sample, or of more about as many as have a word that begins so. Raises Broken."""
+    found, what = len(file.sample), "people in the sample"
+    if not file.bits:
+        agree(people.NAME, [(what, file.rows, found)])
+        return
+    share = 0.5**file.bits
+    chance, _ = strays(np.array([[share, 1 - share]]) * file.rows, np.array([[found, file.rows - found]]))
+    if not chance >= FALSE_ALARM:
+        told = f"there are not as many {what} as chance has in one"
+        raise Broken(people.NAME, told, f"about {file.rows * share:.0f}", found, improbable=True)
 
 
 def _night(opened: Release, entry: ReleaseEntry) -> Night:

@@ -34,7 +34,7 @@ LEFT = (
 UNKNOWABLE = (
     "that counts.json, known.json (what may be known) and population.json (who is in which release) are the source's",
     "whose rows they are, and that people, columns and values of several releases are the same",
-    "that draws, noise, keys and seeds were made once, and not several times to choose from",
+    "that draws, noise, keys and seeds were not chosen among several, and no draw or noise was used a second time",
     "that answers stand beside the keys of those for whom they were drawn",
     "that permanent draws follow from the key that is named, and who else holds it",
     "that the ledger is whole: whoever can write the private folder can write it anew, but for lines that something"
