@@ -208,8 +208,9 @@ def audit_release(
 def _pruned(left: Left, private: Path) -> AuditReport:
     """What is found of a release whose data were taken away: also all that its entry says, for later ones go by it."""
     found, why = pruned(left, private), left.lacks
+    seen = {signature} if why else {*EXTRAS} - {*PUBLISHED}  # what was signed stays, whatever else is gone
     extras = tuple(
-        Finding(one.CLAIM, one.TITLE, "not checked", why or GONE) if why or one in PUBLISHED else finding(one, left)
+        finding(one, left) if one in seen else Finding(one.CLAIM, one.TITLE, "not checked", why or GONE)
         for one in EXTRAS
         if one not in (newest, table)
     )

@@ -71,9 +71,9 @@ def elsewhere(to: Path, private: Path, gone: Collection[str], made: Collection[s
 def _way(private: Path, release: str) -> str | None:
     """Where a release was to be published; None where its plan is not read, or is not the one its evidence lists."""
     listed, plan = private / release / evidence.NAME, private / release / _PLAN
-    if not (listed.is_file() and plan.is_file()):
-        return None
     try:
+        if not (listed.is_file() and plan.is_file()):  # but a pipe, say
+            return None
         files, raw = schema.read(evidence.EvidenceFile, evidence.NAME, listed.read_bytes()).files, plan.read_bytes()
         if files[_PLAN].sha256 != hashlib.sha256(raw).hexdigest():
             return None

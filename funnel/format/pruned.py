@@ -33,9 +33,9 @@ class PrunedFile:
 def is_whole(folder: Path, mark: Path) -> bool:
     """Whether every file of the release is there that was marked: a copy from before, or its pruning has not begun."""
     stays = folder / manifest.NAME
-    if not (mark.is_file() and stays.is_file()):
-        return False
     try:
+        if not (mark.is_file() and stays.is_file()):  # but a pipe, say
+            return False
         told, raw = schema.read(PrunedFile, mark.name, mark.read_bytes()), stays.read_bytes()
         files = schema.read(manifest.Manifest, manifest.NAME, raw).files
     except (OSError, ValueError):

@@ -88,7 +88,7 @@ class Feed:
         return self.signer.seal(listing(own, position))
 
     def _shown(self, entries: Sequence[ReleaseEntry]) -> dict[str, str]:
-        """Hashes of manifests of the policy's releases that readers see here, or as evidence says saw."""
+        """Hashes of manifests of the policy's releases that readers see here, or saw, as their evidence says."""
         there = {one.release for one in entries if (self.to / one.release).is_dir()}
         gone = [one.release for one in entries if one.name == self.policy and one.release not in there]
         gone = [name for name in gone if (self.private / name / SEEN).exists()]

@@ -65,7 +65,7 @@ def prune(to: Path, private: Path, policy: str, keep: int, *, dry: bool = False)
         latest = (to / "latest").readlink().name if (to / "latest").is_symlink() else ""
         old = [one for one in whole[: max(len(whole) - keep, 0)] if one.release != latest]
         left = [one for one in half if _goes(to / one.release)]
-        _check(to, old)
+        _check(to, [*left, *old])
         sizes = {one.release: _size(to / one.release) for one in own if one in left or one in old}
         for one in () if dry else (*left, *old):
             _mark(private, one)

@@ -16,6 +16,8 @@ from tests.support.forging import edit, lines_of, rechain
 from tests.support.kernel import check
 from tests.support.people import MONDAY, SMALL, TUESDAY, people
 from tests.support.policies import write_policy
+from tests.support.towns import WIDE
+from tests.support.towns import people as towns
 
 TERMS = SMALL | {"release__sign": "file:sign.key", "draws__key": "file:draw.key"}
 
@@ -205,6 +207,33 @@ def test_a_ledger_that_was_written_anew_is_noticed_by_what_stays_signed(home: Pa
     found = audited(home)
     assert all("signature" in failing(one) for one in found.releases)
     assert "line of the ledger" in found.releases[0].text()
+
+
+def test_what_was_signed_is_looked_at_where_nothing_can_be_measured_any_more(tmp_path: Path) -> None:
+    """Of wide blocks the cells are gone with the data, and the signature needs none."""
+    towns(tmp_path)
+    funnel.write_signing_key(tmp_path / "sign.key")
+    (tmp_path / "sign.pub").write_text(funnel.public_key(str(tmp_path / "sign.key")) + "\n")
+    funnel.write_key(tmp_path / "draw.key")
+    policy = write_policy(tmp_path, **WIDE | {"release__sign": "file:sign.key", "draws__key": "file:draw.key"})
+    funnel.make_lock(policy)
+    for _ in range(2):
+        funnel.run(policy, locked=True)
+    funnel.prune(policy, 1)
+    assert audited(tmp_path).passed
+    (tmp_path / "releases" / nights(tmp_path)[0] / "attestation.json").write_text("signed by nobody")
+    assert failing(audited(tmp_path).releases[0]) == {"signature"}
+
+
+def test_what_was_put_back_and_changed_is_not_pruned(home: Path) -> None:
+    """What was changed shows that while it is there."""
+    first = nights(home)[0]
+    shutil.rmtree(home / "releases" / first)
+    shutil.copytree(home / "copies" / first, home / "releases" / first)
+    edit(home / "releases" / first / "release.json", lambda old: old.update(description="x"))
+    with pytest.raises(ReleaseError, match="nothing was removed"):
+        funnel.prune(home / "policy.yaml", 1)
+    assert len(nights(home)) == 4 and (home / "releases" / first / "data.parquet").exists()
 
 
 def test_what_lost_its_mark_or_its_data_fails_by_name(home: Path) -> None:
