@@ -9,8 +9,9 @@ against it is looked for here, in a sample of people that is the same ones every
   them.
 - A column is another one where most of those who have a value now, and share a secret, had another value then (where
   they are few, all such few count as one group); or where most who have a value that the earlier protocol did not know
-  were drawn for then, as another value. Where no person can be compared, it is the same in a table of the same name
-  with counts that hardly moved, and not otherwise.
+  were drawn for then, as another value; or where both digests know people, and nobody can be compared: the key of their
+  words is another one, or one sample has none of the other's. Where rows are nobody's, it is the same in a table of the
+  same name with counts that hardly moved, and not otherwise.
 
 Over a private estimate nothing that is published or said may follow from tonight's rows but through noise. So nothing
 is looked for there: tables of one name are taken for the same, and every figure says that it takes that for granted.
@@ -79,6 +80,12 @@ class _Comparison:
                 self.known[night.release] = both if all(both.sizes) else None
         return self.known[night.release]
 
+    def _apart(self, night: Night) -> bool:
+        """Whether both digests know people, and nobody in them can be compared: like counts show nothing then."""
+        own, then = self.tonight.digest, night.digest
+        known = own is not None and then is not None and None not in (own.entity, then.entity)
+        return known and self.shared(night) is None
+
     def found(self) -> Identified:
         """Numbering first: by it versions are told."""
         numbered = self._numbered()
@@ -117,6 +124,8 @@ class _Comparison:
             return both.same_secret
         if night.content == self.tonight.content:
             return True
+        if self._apart(night):
+            return False
         tables = self.tonight.hides(), night.hides()
         close = tables[0] is not None and tables[1] is not None and moved(tables[0], tables[1]) <= MOVED
         return night.table == self.tonight.table and close
@@ -147,6 +156,8 @@ class _Comparison:
             return read and both.same_values(name) and self._known(night, mine, both)
         if night.content == self.tonight.content:
             return True
+        if self._apart(night):
+            return False
         tables = self.tonight.count(name), night.count(name)
         close = tables[0] is not None and tables[1] is not None and moved(tables[0], tables[1]) <= MOVED
         return night.table == self.tonight.table and close and self._known(night, mine, None)

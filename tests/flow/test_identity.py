@@ -287,7 +287,9 @@ def test_a_digest_that_was_changed_or_lost(night: Folder) -> None:
     assert again["identity"]["numbered"] == before["identity"]["numbered"]
     assert again["drawn"][0]["since"] == before["drawn"][0]["since"]
     assert again["promises"][0]["together"]["figure"] == before["promises"][0]["together"]["figure"]
-    assert failures(funnel.audit_release(night.path / "releases" / "latest", night.path / "private")) == set()
+    report = funnel.audit_release(night.path / "releases" / "latest", night.path / "private")
+    assert failures(report) == set()
+    assert "no digest is kept of" in detail(report, "ledger-identity")
     (max((night.path / "private").glob("2*")) / "people.json").unlink()
     night([(s, "0" if i == 100 else x) for i, (s, x) in enumerate(people)], accept="unbounded")
     assert night.entry["identity"]["numbered"] == night.entry["release"]
@@ -405,6 +407,52 @@ def test_an_audit_with_the_table_says_what_of_a_digest_it_compared(night: Folder
     (private / "people.key").write_text("0" * 64)
     found = funnel.audit_release(release, private, table=table)
     assert found.passed and "; of the digest of people columns and numbers alone" in detail(found, "source-counts")
+
+
+def test_where_people_are_known_under_another_key_like_counts_show_nothing(night: Folder) -> None:
+    """Everybody has another value, and there are as many of each: with the key that is seen, and without it no less."""
+    people, fresh = everybody(), {"draws": {"kind": "fresh"}}
+    source = {"table": "t.parquet", "entity": "id"}
+    policy = write_policy(night.path, **TERMS | fresh | {"source": source, "accept": "unbounded"})
+
+    def at_night(people: Sequence[Person]) -> dict[str, Any]:
+        columns = {"id": [*range(len(people))], "s": [s for s, _ in people], "x": [x for _, x in people]}
+        pq.write_table(pa.table(columns), night.path / "t.parquet")
+        funnel.run(policy)
+        return night.entry
+
+    first = at_night(people)
+    (night.path / "private" / "people.key").unlink()
+    again = at_night([one for s in "ab" for one in reversed([each for each in people if each[0] == s])])
+    assert first["drawn"][0]["since"] != again["drawn"][0]["since"] == [again["release"]]
+    assert night.audited() == set()
+
+
+def test_counts_and_columns_of_an_earlier_night_are_those_that_were_entered(night: Folder) -> None:
+    """Counts decide whether a column is the same where rows are nobody's; a hash of all rows is of the columns read."""
+    fresh: dict[str, Any] = {"draws": {"kind": "fresh"}}
+    people = everybody()
+    night(people, **fresh)
+    night([(s, "1" if i % 40 == 0 else x) for i, (s, x) in enumerate(people)], **fresh)
+    private = night.path / "private"
+    first, second = sorted(private.glob("2*"))
+    kept = (first / "counts.json").read_bytes()
+    edit(first / "counts.json", lambda file: file["cells"][0].__setitem__(-1, file["cells"][0][-1] + 1))
+    report = funnel.audit_release(night.path / "releases" / second.name, private)
+    assert f"not the counts of {first.name} that were entered" in detail(report, "ledger-identity")
+    (first / "counts.json").write_bytes(kept)
+    other = {"name": "other", "sensitive": ["x"], "public": ["s"], "accept": ["unbounded", "test"]}
+    assert night(people, **fresh | other).code == 0
+    content = json.loads((first / "people.json").read_text())["content"]
+    third = max(private.glob("2*"))
+    edit(third / "people.json", lambda file: file.update(content=content))
+    lines = lines_of(private)
+    digest = sha((third / "people.json").read_bytes())
+    lines[-1]["entry"]["identity"].update(content=content, people_sha256=digest)
+    rechain(private, lines)
+    seal([Forged(night.path / "releases" / one.name, one) for one in (first, second, third)])
+    report = funnel.audit_release(night.path / "releases" / third.name, private)
+    assert f"that of {first.name}, which read other columns" in detail(report, "ledger-identity")
 
 
 def test_the_key_of_digests_is_private_and_its_own(night: Folder) -> None:

@@ -24,10 +24,12 @@ from funnel.audit.kernel.drawing import FALSE_ALARM, strays
 from funnel.audit.kernel.opened import content, parsed
 from funnel.audit.kernel.verdict import Broken, Unchecked, agree
 from funnel.data import AnyProtocol
+from funnel.data.alphabet import folded
 from funnel.data.convert import joint_of, protocols_of
 from funnel.draw.people import sample_bits
-from funnel.format import counts, people
+from funnel.format import counts, evidence, people
 from funnel.format.counts import CountsFile
+from funnel.format.evidence import EvidenceFile
 from funnel.format.journal import NAME, Identity, ReleaseEntry
 from funnel.format.people import PeopleFile
 from funnel.ledger.identity import identify
@@ -69,7 +71,9 @@ def check(opened: Release) -> str | Unchecked:
         return Unchecked("digests of earlier releases are not kept any more")
     seen = identity.seen
     people_seen = "" if seen is None else f", {seen.people:.2%} of the sample were among those read for {seen.since}"
-    return f"assumes {' and '.join(identity.assumes) or 'nothing'}{people_seen}"
+    lost = same is not None and not blind and same.digest is None
+    gone = f"; no digest is kept of {same.release}, whose rows these are said to be" if same and lost else ""
+    return f"assumes {' and '.join(identity.assumes) or 'nothing'}{people_seen}{gone}"
 
 
 def _same(own: Night, night: Night, *, locked_alike: bool) -> None:
@@ -78,6 +82,11 @@ def _same(own: Night, night: Night, *, locked_alike: bool) -> None:
     Values are compared where both nights mean and name the same by them; of counts, where one lock or none has put rare
     values together. Under another key no hash is the same. Raises Broken.
     """
+    read = [[tuple(map(folded, names)) for names in (each.secret, *(block.columns for block in each.drawn))]
+            for each in (own, night)]  # fmt: skip
+    if read[0] != read[1]:
+        what = f"its hash of all rows is that of {night.release}, which read other columns"
+        raise Broken(people.NAME, what, read[1], read[0])
     one, other = own.digest, night.digest
     if one is None or other is None:
         return
@@ -167,7 +176,7 @@ def _night(opened: Release, entry: ReleaseEntry) -> Night:
 
     return Night(
         entry.release, entry.drawn, protocol, entry.key_fingerprint, told.numbered, told.table, told.content,
-        lambda: digest(folder, entry), told.people_sha256, lambda name: _counted(folder, name),
+        lambda: digest(folder, entry), told.people_sha256, lambda name: _counted(folder, entry, name),
         entry.own.together.sensitive, told.secret, entry.present,
     )  # fmt: skip
 
@@ -198,10 +207,21 @@ def _people(raw: bytes) -> PeopleFile:
     return parsed(PeopleFile, people.NAME, raw)
 
 
-def _counted(folder: Path, column: str) -> Table | None:
-    """Records by secret and value of a column; None where the counts are gone. Raises Broken."""
-    path = folder / counts.NAME
+def _counted(folder: Path, entry: ReleaseEntry, column: str) -> Table | None:
+    """Records by secret and value of a column; None where the counts are gone.
+
+    Of a release that nobody saw they are all that is kept. Raises Broken where they are not those that were entered.
+    """
+    path, listing = folder / counts.NAME, folder / evidence.NAME
     if not path.is_file():
         return None
-    file = parsed(CountsFile, counts.NAME, content(path))
+    raw = content(path)
+    if listing.is_file():
+        told = content(listing)
+        stated = parsed(EvidenceFile, evidence.NAME, told).files.get(counts.NAME)
+        whole = hashlib.sha256(told).hexdigest() == entry.evidence_sha256
+        if not whole or stated is None or stated.sha256 != hashlib.sha256(raw).hexdigest():
+            what = f"these are not the counts of {entry.release} that were entered"
+            raise Broken(counts.NAME, what, "those that its evidence lists", "others")
+    file = parsed(CountsFile, counts.NAME, raw)
     return by_value(joint_of(file.secret, file.blocks, file.cells), column)
