@@ -14,7 +14,6 @@ from typing import Any
 from funnel.audit.audit import AuditReport, audit_release
 from funnel.audit.folder import check_enterable, holds_files, lost, refuse_both
 from funnel.audit.kernel.check import ITEM, NOBODY, UNKNOWABLE
-from funnel.audit.kernel.claims import SEEN
 from funnel.audit.kernel.opened import content, ledger, parsed
 from funnel.audit.kernel.verdict import Broken, Finding, Status, Unchecked, counted
 from funnel.audit.listed import feed_of, latest_of
@@ -23,7 +22,7 @@ from funnel.errors import ReleaseError
 from funnel.format import journal, manifest, protocol
 from funnel.format.fields import LATEST, RELEASE_ID
 from funnel.format.journal import Line, ReleaseEntry
-from funnel.format.place import elsewhere, named_as_one
+from funnel.format.place import SEEN, elsewhere, named_as_one
 from funnel.format.pruned import FOLDER, is_whole
 from funnel.ledger.promises import standing
 from funnel.ledger.view import ended

@@ -8,14 +8,13 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from funnel.audit.kernel.claims import SEEN
 from funnel.audit.kernel.opened import content, parsed
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.format import manifest, schema
 from funnel.format.feed import NAME, FeedFile, ReleaseList, inside
 from funnel.format.fields import LATEST, RELEASE_ID
 from funnel.format.journal import Line, ReleaseEntry
-from funnel.format.place import elsewhere
+from funnel.format.place import shown
 
 Numbered = list[tuple[int, ReleaseEntry]]
 """Releases with the numbers of their lines, oldest first."""
@@ -83,9 +82,7 @@ def newest_of(to: Path, lines: Sequence[Line]) -> str | None:
 def _seen(to: Path, private: Path, lines: Sequence[Line]) -> dict[str, Numbered]:
     """By policy the releases that are in the folder, or of which the evidence says that they were."""
     numbered = [(line.sequence, line.entry) for line in lines if isinstance(line.entry, ReleaseEntry)]
-    there = {one.release for _, one in numbered if (to / one.release).is_dir()}
-    gone = [one.release for _, one in numbered if one.release not in there]
-    seen = there | {name for name in gone if (private / name / SEEN).exists()} - {*elsewhere(to, private, gone, there)}
+    seen = shown(to, private, [one.release for _, one in numbered])
     found = dict[str, Numbered]()
     for sequence, one in numbered:
         if one.release in seen:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from funnel.format import attestation, cells, evidence, manifest, protocol, released, schema
@@ -18,6 +18,8 @@ KNOWN = (
     *("data.parquet", "data.csv", "data", "report.html", "report.json"),
 )
 """What a folder of a release holds, and none of releases."""
+SEEN = "published"
+"""An empty file beside the evidence of a release that became visible: an auditor then asks where it is."""
 _PLAN = "plan.json"
 
 
@@ -54,6 +56,13 @@ def known_file(folder: Path) -> str | None:
     return None
 
 
+def shown(to: Path, private: Path, entered: Sequence[str]) -> set[str]:
+    """Those `entered` in a ledger that readers see in a folder, or by their evidence saw there."""
+    there = {name for name in entered if (to / name).is_dir()}
+    gone = [name for name in entered if name not in there and (private / name / SEEN).exists()]
+    return there | {*gone} - {*elsewhere(to, private, gone, there)}
+
+
 def elsewhere(to: Path, private: Path, gone: Collection[str], made: Collection[str]) -> list[str]:
     """Those `gone` from a folder that by their plans were published in another one.
 
@@ -63,7 +72,8 @@ def elsewhere(to: Path, private: Path, gone: Collection[str], made: Collection[s
     """
     if not gone:
         return []
-    own, here = os.path.relpath(os.path.realpath(to), os.path.realpath(private)), {_way(private, name) for name in made}
+    own = os.path.relpath(os.path.realpath(to), os.path.realpath(private))
+    here = {_way(private, name) for name in made}
     ways = {name: way for name in gone if (way := _way(private, name)) is not None and way != own}
     return [name for name, way in ways.items() if way not in here or (private / way / name).is_dir()]
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +17,10 @@ from funnel.format import schema
 from funnel.format.attestation import Envelope
 from funnel.format.canonical import FormatError
 from funnel.format.feed import NAME, FeedFile, Position, feed, inside, listing
-from funnel.format.journal import ReleaseEntry
 from funnel.format.manifest import NAME as MANIFEST
-from funnel.format.place import elsewhere
+from funnel.format.place import shown
 from funnel.ledger.journal import Journal
 from funnel.ledger.journal import releases as entries_of
-from funnel.release.recover import SEEN
 from funnel.release.sign import SigningKey
 
 _PATIENCE, _PAUSE = 10.0, 0.05
@@ -79,21 +77,15 @@ class Feed:
     def _list(self, old: Envelope | None) -> Envelope | None:
         """The list as it should be: the old one, signature and all, where it says the same under the same key."""
         lines = Journal(self.private).lines()
-        own = self._shown(entries_of(lines))
+        entries = entries_of(lines)
+        seen = shown(self.to, self.private, [one.release for one in entries])
+        own = {one.release: one.manifest_sha256 for one in entries if one.name == self.policy and one.release in seen}
         if self.signer is None or not own:
             return None
         if old is not None and old == self.signer.seal(old.content) and inside(old).releases == own:
             return old
         position = Position(self.policy, len(lines), hashlib.sha256(schema.write(lines[-1])).hexdigest())
         return self.signer.seal(listing(own, position))
-
-    def _shown(self, entries: Sequence[ReleaseEntry]) -> dict[str, str]:
-        """Hashes of manifests of the policy's releases that readers see here, or saw, as their evidence says."""
-        there = {one.release for one in entries if (self.to / one.release).is_dir()}
-        gone = [one.release for one in entries if one.name == self.policy and one.release not in there]
-        gone = [name for name in gone if (self.private / name / SEEN).exists()]
-        seen = there | {*gone} - {*elsewhere(self.to, self.private, gone, there)}
-        return {one.release: one.manifest_sha256 for one in entries if one.name == self.policy and one.release in seen}
 
 
 def _signed_by(release: Path) -> str | None:

@@ -59,8 +59,8 @@ def prune(to: Path, private: Path, policy: str, keep: int, *, dry: bool = False)
         check_entered(private, entries)
         check_visible(to, policy, seen, entries)
         own = [one for one in entries if one.name == policy and (to / one.release).is_dir()]
-        marks = {one.release: private / FOLDER / one.release for one in own}
-        half = [one for one in own if (mark := marks[one.release]).exists() and not is_whole(to / one.release, mark)]
+        marked = [one for one in own if (private / FOLDER / one.release).exists()]
+        half = [one for one in marked if not is_whole(to / one.release, private / FOLDER / one.release)]
         whole = [one for one in own if one not in half and not (to / one.release).is_symlink()]
         latest = (to / "latest").readlink().name if (to / "latest").is_symlink() else ""
         old = [one for one in whole[: max(len(whole) - keep, 0)] if one.release != latest]

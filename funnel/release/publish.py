@@ -14,11 +14,12 @@ from funnel.errors import FunnelError, InternalError, ReleaseError
 from funnel.files import FULL, make_open, sync, sync_tree, undisturbed, write_error, writing
 from funnel.format.fields import RELEASE_ID as _ID
 from funnel.format.journal import Line, ReleaseEntry
+from funnel.format.place import SEEN
 from funnel.ledger.archive import keep_protocol
 from funnel.ledger.journal import Journal
 from funnel.release.feed import Feed
 from funnel.release.holding import alone, busy
-from funnel.release.recover import SEEN, Leftovers, check_entered, put_away, staged_for
+from funnel.release.recover import Leftovers, check_entered, put_away, staged_for
 
 
 class Publisher:

@@ -16,8 +16,6 @@ from funnel.format.fields import RELEASE_ID as _ID
 from funnel.format.journal import ReleaseEntry
 from funnel.format.protocol import FOLDER
 
-SEEN = "published"
-"""An empty file beside the evidence of a release that became visible: an auditor then asks where it is."""
 _ASIDE = re.compile(rf"\.(?:staging|spill|latest|releases|to)-({_ID})")
 COMPARED = frozenset({people.NAME, counts.NAME})
 """What later nights compare with, in a release that was entered: whom and which columns it drew for."""

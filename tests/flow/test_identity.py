@@ -46,8 +46,7 @@ class Folder:
     ) -> Outcome:
         """One more run; person i has `people[i]` tonight, under `ids[i]`."""
         known = [*range(len(people))] if ids is None else ids
-        columns = {"id": known, "s": [s for s, _ in people], "x": [x for _, x in people]}
-        pq.write_table(pa.table(columns), self.path / table)
+        self.write(people, known, table)
         source = {"table": table} if "draws" in changes else {"table": table, "entity": "id"}
         policy = write_policy(self.path, **(TERMS | {"source": source} | changes))
         done = self.command("run", policy, "--json")
@@ -56,6 +55,12 @@ class Folder:
                 self.people.setdefault(i, (s, []))[1].append((number, x))
             self.protocols.append(steps_of(Path(done.json["release"]) / "protocol.json"))
         return done
+
+    def write(self, people: Sequence[Person], ids: Sequence[object] | None = None, table: str = "t.parquet") -> None:
+        """The table of a night."""
+        known = [*range(len(people))] if ids is None else ids
+        columns = {"id": known, "s": [s for s, _ in people], "x": [x for _, x in people]}
+        pq.write_table(pa.table(columns), self.path / table)
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -369,15 +374,10 @@ def test_a_digest_under_a_lock_is_of_those_who_were_drawn_for(night: Folder, rul
     terms = TERMS | {"source": source, "public": columns, "draws": {"kind": "fresh"}, "accept": "unbounded"}
     people, policy = everybody(), write_policy(night.path, **terms)
     new = [("a", "9")] * 3 if rule == "drop" else []
-
-    def at_night(people: Sequence[Person]) -> None:
-        columns = {"id": [*range(len(people))], "s": [s for s, _ in people], "x": [x for _, x in people]}
-        pq.write_table(pa.table(columns), night.path / "t.parquet")
-
-    at_night(people)
+    night.write(people)
     funnel.make_lock(policy, room=0.5)
     for tonight in (people, [(s, "0" if i % 20 == 0 else x) for i, (s, x) in enumerate(people)]):
-        at_night([*tonight, *new])
+        night.write([*tonight, *new])
         funnel.run(policy, locked=True)
     assert night.audited() == set()
     first, second = sorted((night.path / "private").glob("2*"))
@@ -388,12 +388,16 @@ def test_a_digest_under_a_lock_is_of_those_who_were_drawn_for(night: Folder, rul
     seal([Forged(night.path / "releases" / one.name, one) for one in (first, second)])
     report = funnel.audit_release(night.path / "releases" / second.name, night.path / "private")
     assert "the sample is not of the records counted" in detail(report, "ledger-identity")
-    edit(second / "people.json", lambda file: file["sample"].pop())
-    lines[-1]["entry"]["identity"]["people_sha256"] = sha((second / "people.json").read_bytes())
-    rechain(night.path / "private", lines)
-    seal([Forged(night.path / "releases" / one.name, one) for one in (first, second)])
-    report = funnel.audit_release(night.path / "releases" / second.name, night.path / "private")
-    assert "people in the sample" in detail(report, "ledger-identity")
+    for change, said in (
+        (lambda file: file["sample"].pop(), "people in the sample"),
+        (lambda file: file.update(rows=len(file["sample"])), "rows"),
+    ):
+        edit(second / "people.json", change)
+        lines[-1]["entry"]["identity"]["people_sha256"] = sha((second / "people.json").read_bytes())
+        rechain(night.path / "private", lines)
+        seal([Forged(night.path / "releases" / one.name, one) for one in (first, second)])
+        report = funnel.audit_release(night.path / "releases" / second.name, night.path / "private")
+        assert detail(report, "ledger-identity").startswith(f"people.json: {said} is not the same in both files")
 
 
 def test_an_audit_with_the_table_says_what_of_a_digest_it_compared(night: Folder) -> None:
@@ -416,8 +420,7 @@ def test_where_people_are_known_under_another_key_like_counts_show_nothing(night
     policy = write_policy(night.path, **TERMS | fresh | {"source": source, "accept": "unbounded"})
 
     def at_night(people: Sequence[Person]) -> dict[str, Any]:
-        columns = {"id": [*range(len(people))], "s": [s for s, _ in people], "x": [x for _, x in people]}
-        pq.write_table(pa.table(columns), night.path / "t.parquet")
+        night.write(people)
         funnel.run(policy)
         return night.entry
 

@@ -53,8 +53,11 @@ def check(opened: Release) -> str | Unchecked:
     # The last one does: those before it are held to each other where it is audited.
     plain = [(night, one) for night, one in zip(earlier, before, strict=True) if not one.noisy]
     same, then = next((pair for pair in reversed(plain) if pair[0].content == own.content), (None, entry))
+    gone = ""
     if same is not None and not blind:
         _same(own, same, locked_alike=then.lock == entry.lock)
+        if same.digest is None:
+            gone = f"; no digest is kept of {same.release}, whose rows these are said to be"
     found = identify(own, earlier, blind=blind, finer=opened.manifest.parameters.knows is not None)
     told, file = entry.identity, own.digest
     mine = file.table, file.content, told.people_sha256
@@ -71,8 +74,6 @@ def check(opened: Release) -> str | Unchecked:
         return Unchecked("digests of earlier releases are not kept any more")
     seen = identity.seen
     people_seen = "" if seen is None else f", {seen.people:.2%} of the sample were among those read for {seen.since}"
-    lost = same is not None and not blind and same.digest is None
-    gone = f"; no digest is kept of {same.release}, whose rows these are said to be" if same and lost else ""
     return f"assumes {' and '.join(identity.assumes) or 'nothing'}{people_seen}{gone}"
 
 
@@ -99,8 +100,7 @@ def _same(own: Night, night: Night, *, locked_alike: bool) -> None:
     pairs: list[tuple[str, object, object]] = [("rows", other.rows, one.rows)]
     # Whose value a lock does not know is in no count.
     left = any(each.present is not None and each.present.unseen for each in (own, night))
-    whole = len(alike) == len(own.drawn) == len(night.drawn) and own.secret == night.secret
-    if whole and locked_alike and not left:
+    if len(alike) == len(own.drawn) and locked_alike and not left:
         with suppress(Broken):  # counts that were changed fail in the release that they are of
             pairs += [(name, night.count(name), own.count(name)) for name in names]
     if one.entity is not None:
@@ -135,6 +135,14 @@ def fits(opened: Release, file: PeopleFile) -> None:
     agree(people.NAME, [("how many people are in the sample", sample_bits(file.rows), file.bits)])
     if file.entity is not None:
         _is_sampled(file)
+    _is_counted(opened, file)
+
+
+def _is_counted(opened: Release, file: PeopleFile) -> None:
+    """People in the sample have values that are counted; where all are in it, all that are. Raises Broken.
+
+    Those who have another one are left out, as a lock does.
+    """
     named = [{*one.values} for one in opened.alphabets]
     ends = [*accumulate((len(one.columns) for one in opened.alphabets), initial=len(file.secret))]
     kept, left_out = Counter[Hashable](), False
@@ -148,7 +156,7 @@ def fits(opened: Release, file: PeopleFile) -> None:
     for values, number in opened.by_label().items():
         counted[tuple(chain.from_iterable(values))] += number
     whole = not file.bits and file.entity is not None and not left_out
-    if kept - counted or (left_out and not locked) or (whole and kept != counted):
+    if kept - counted or (left_out and opened.manifest.locked is None) or (whole and kept != counted):
         raise Broken(people.NAME, "the sample is not of the records counted", "values that they have", "others")
 
 
