@@ -1,4 +1,4 @@
-"""PRIVATE/protocols: every protocol that was ever released under a ledger, by its hash, for good."""
+"""What the private folder keeps of earlier releases: every protocol by its hash, for good, and their evidence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from funnel.data.convert import protocols_of
 from funnel.data.unary import AnyProtocol
 from funnel.errors import LedgerError
 from funnel.files import replace_file, sync, writing
-from funnel.format import schema
+from funnel.format import evidence, schema
+from funnel.format.canonical import FormatError
+from funnel.format.evidence import EvidenceFile
 from funnel.format.journal import ReleaseEntry
 from funnel.format.protocol import FOLDER, ProtocolFile
 
@@ -62,6 +64,18 @@ def kept_protocol(private: Path, sha256: str, *elsewhere: Path) -> tuple[AnyProt
                 advice="Restore it from a backup of the private folder, or from the release's own protocol.json.",
             )
     return None
+
+
+def kept_evidence(private: Path, entry: ReleaseEntry, name: str) -> bytes | None:
+    """A private file of a release; None where it was lost, or is not the one that its evidence was entered with."""
+    folder = private / entry.release
+    try:
+        listing, raw = (folder / evidence.NAME).read_bytes(), (folder / name).read_bytes()
+        told = schema.read(EvidenceFile, evidence.NAME, listing).files.get(name)
+    except (OSError, FormatError):
+        return None
+    found = [hashlib.sha256(one).hexdigest() for one in (listing, raw)]
+    return raw if told is not None and found == [entry.evidence_sha256, told.sha256] else None
 
 
 def _path(private: Path, sha256: str) -> Path:

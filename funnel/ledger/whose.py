@@ -18,7 +18,7 @@ from funnel.format.canonical import FormatError
 from funnel.format.counts import CountsFile
 from funnel.format.journal import Drawn, Identity, ReleaseEntry, Together
 from funnel.format.people import PeopleFile
-from funnel.ledger.archive import kept_protocol
+from funnel.ledger.archive import kept_evidence, kept_protocol
 from funnel.ledger.identity import UNCHANGED, Identified, identify
 from funnel.ledger.nights import Night, Table
 from funnel.ledger.people import PeopleKey, kept_people
@@ -131,7 +131,7 @@ def _night(private: Path, to: Path, entry: ReleaseEntry) -> Night:
         entry.release, entry.drawn, partial(kept_protocol, private, entry.protocol_sha256, published),
         entry.key_fingerprint, told.numbered, told.table,
         told.content, partial(kept_people, private, entry), told.people_sha256,
-        partial(_kept_counts, private / entry.release), entry.own.together.sensitive, told.secret, entry.present,
+        partial(_kept_counts, private, entry), entry.own.together.sensitive, told.secret, entry.present,
     )  # fmt: skip
 
 
@@ -146,10 +146,13 @@ def by_value(joint: Joint, name: str) -> Table | None:
     return None
 
 
-def _kept_counts(folder: Path, name: str) -> Table | None:
+def _kept_counts(private: Path, entry: ReleaseEntry, name: str) -> Table | None:
     """The same of an earlier release, from its evidence; None where that was lost."""
+    raw = kept_evidence(private, entry, counts.NAME)
+    if raw is None:
+        return None
     try:
-        file = schema.read(CountsFile, counts.NAME, (folder / counts.NAME).read_bytes())
-    except (OSError, FormatError):
+        file = schema.read(CountsFile, counts.NAME, raw)
+    except FormatError:
         return None
     return by_value(joint_of(file.secret, file.blocks, file.cells), name)

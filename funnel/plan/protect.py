@@ -21,7 +21,7 @@ from funnel.errors import InternalError, LedgerError
 from funnel.format import counts, known, manifest, schema, terms
 from funnel.format.canonical import FormatError
 from funnel.format.journal import ReleaseEntry
-from funnel.ledger.archive import kept_protocol
+from funnel.ledger.archive import kept_evidence, kept_protocol
 from funnel.ledger.history import Composed, compose
 from funnel.ledger.journal import Journal
 from funnel.ledger.people import by_others
@@ -150,7 +150,7 @@ def as_last(policy: Policy, found: Protection) -> Protection:
     What bounds every protocol of the notion at these counts stays as it was found, prices of totals among it.
     """
     last = next((one for one in reversed(Journal(policy.private).releases()) if one.name == policy.name), None)
-    if last is None or not _alike(policy, found, policy.private / last.release):
+    if last is None or not _alike(policy, found, last):
         return found
     kept = _kept(policy.private, last)
     if kept is None or len(kept) != len(found.solved):
@@ -237,15 +237,16 @@ def _kept(private: Path, last: ReleaseEntry) -> tuple[Any, ...] | None:
         return None
 
 
-def _alike(policy: Policy, found: Protection, evidence: Path) -> bool:
+def _alike(policy: Policy, found: Protection, last: ReleaseEntry) -> bool:
     """Whether a release was made for the same counts, by the same terms and mechanism; not where nobody knows."""
     finer = found.joint.finer
+    then = {name: kept_evidence(policy.private, last, name) for name in (terms.NAME, counts.NAME, known.NAME)}
+    if finer is not None and then[known.NAME] != schema.write(known_file(finer)):
+        return False
     try:
-        asked = schema.read(terms.TermsFile, terms.NAME, (evidence / terms.NAME).read_bytes())
-        counted = schema.read(counts.CountsFile, counts.NAME, (evidence / counts.NAME).read_bytes())
-        if finer is not None and (evidence / known.NAME).read_bytes() != schema.write(known_file(finer)):
-            return False
-    except (OSError, FormatError):
+        asked = schema.read(terms.TermsFile, terms.NAME, then[terms.NAME] or b"")
+        counted = schema.read(counts.CountsFile, counts.NAME, then[counts.NAME] or b"")
+    except FormatError:
         return False
     return _terms(asked) == _terms(terms_file(policy)) and _same(counted, found.joint)
 

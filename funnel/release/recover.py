@@ -11,14 +11,14 @@ from pathlib import Path
 
 from funnel.errors import LedgerError
 from funnel.files import sync, writing
-from funnel.format import counts, people
+from funnel.format import counts, evidence, people
 from funnel.format.fields import RELEASE_ID as _ID
 from funnel.format.journal import ReleaseEntry
 from funnel.format.protocol import FOLDER
 
 _ASIDE = re.compile(rf"\.(?:staging|spill|latest|releases|to)-({_ID})")
-COMPARED = frozenset({people.NAME, counts.NAME})
-"""What later nights compare with, in a release that was entered: whom and which columns it drew for."""
+COMPARED = frozenset({people.NAME, counts.NAME, evidence.NAME})
+"""What later nights compare with, in a release that was entered: whom and which columns it drew for, by its hashes."""
 _PROTOCOL = re.compile(r"\.?([0-9a-f]{64})\.json(?:\.new)?")
 
 
@@ -129,16 +129,16 @@ def put_away(private: Path, release_id: str, *, entered: bool) -> None:
     everybody had seen it, and without a digest of its people nothing would be known of how draws go together.
     Raises ReleaseError.
     """
-    evidence, staged = private / release_id, private / f".staging-{release_id}"
+    kept, staged = private / release_id, private / f".staging-{release_id}"
     with writing(private):
-        for folder in (evidence, staged):
+        for folder in (kept, staged):
             for path in list(folder.iterdir()) if folder.is_dir() else ():
                 if not (entered and path.name in COMPARED):
                     remove(path)
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
         if staged.is_dir():
-            staged.rename(evidence)
+            staged.rename(kept)
             sync(private)
 
 

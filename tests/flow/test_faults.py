@@ -166,7 +166,7 @@ def test_a_night_after_a_killed_one_is_as_if_that_had_been_seen(dies_at, terms, 
     dead = Journal(private).releases()[0].release
     told = "but for what later nights compare with; its entry in the ledger stays, and counts"
     assert any(dead in one and told in one for one in last.warnings)
-    assert {path.name for path in (private / dead).iterdir()} == {"people.json", "counts.json"}
+    assert {path.name for path in (private / dead).iterdir()} == {"people.json", "counts.json", "evidence.json"}
     assert funnel.api.audit(tmp_path / "killed" / "releases", private).passed
     found = statuses(funnel.audit_release(Path(last.release), private))
     assert {found["ledger-identity"], found["ledger-composed"]} == {"passed"}

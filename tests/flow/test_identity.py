@@ -336,6 +336,56 @@ def test_a_hash_of_all_rows_that_the_rest_of_a_digest_gives_the_lie_fails(night:
     assert said in detail(report, "ledger-identity")
 
 
+def test_rows_under_a_lock_that_are_said_to_be_those_of_a_night_without_one_have_its_counts(night: Folder) -> None:
+    """But for as many as the lock leaves out. The night whose counts tell may have lost them: that is said, too."""
+    people, fresh = everybody(), {"source": {"table": "t.parquet"}, "draws": {"kind": "fresh"}}
+    columns = {"public": [{"name": "x", "unseen": "drop"}], "estimate": {"minimum": 1}}
+    terms = TERMS | fresh | columns | {"accept": "unbounded"}
+    policy = write_policy(night.path, **terms)
+    night.write([*people, *[("a", "9")] * 3])
+    funnel.run(policy)
+    turned = [(s, str((int(x) + 1) % 3)) for s, x in people]
+    night.write(turned)
+    funnel.make_lock(policy, room=0.5)
+    night.write([*turned, *[("a", "9")] * 3])
+    funnel.run(policy, locked=True)
+    assert night.audited() == set()
+    private = night.path / "private"
+    first, second = sorted(private.glob("2*"))
+    content = json.loads((first / "people.json").read_text())["content"]
+    edit(second / "people.json", lambda file: file.update(content=content))
+    lines = lines_of(private)
+    digest, since = sha((second / "people.json").read_bytes()), [[first.name]]
+    lines[-1]["entry"]["identity"].update(content=content, people_sha256=digest, secret=first.name, numbered=first.name)
+    lines[-1]["entry"]["drawn"][0]["since"] = since[0]
+    rechain(private, lines)
+    seal([Forged(night.path / "releases" / one.name, one) for one in (first, second)])
+    release = night.path / "releases" / second.name
+    said = f"its hash says that all rows are those of {first.name}: x of them are not"
+    assert said in detail(funnel.audit_release(release, private), "ledger-identity")
+    (first / "counts.json").unlink()
+    found = detail(funnel.audit_release(release, private), "ledger-identity")
+    assert found.endswith(f"no counts are kept of {first.name}, whose rows these are said to be")
+
+
+def test_a_run_goes_by_no_counts_but_those_that_were_entered(night: Folder) -> None:
+    """Of rows that are nobody's like counts show that a column is the same: changed ones show nothing."""
+    people, fresh = everybody(), {"draws": {"kind": "fresh"}, "accept": "unbounded"}
+    turned = [(s, str((int(x) + 1) % 3)) for s, x in people]
+    night(people, **fresh)
+    (first,) = (night.path / "private").glob("2*")
+
+    def as_turned(file: dict[str, Any]) -> None:
+        (block,) = file["blocks"]
+        values = [one[0] for one in block["values"]]
+        moved = [[s, values.index(str((int(values[x]) + 1) % 3)), n] for s, x, n in file["cells"]]
+        file["cells"] = sorted(moved)
+
+    edit(first / "counts.json", as_turned)
+    assert night(turned, **fresh).code == 0
+    assert night.entry["drawn"][0]["since"] == [night.entry["release"]]
+
+
 def test_a_sample_is_of_as_many_as_there_are_and_equal_rows_have_equal_counts(night: Folder) -> None:
     """Of more people than a sample holds just those who stayed as they were, and for all rows the hash of the night
     before: that there are more, or other counts, tells otherwise."""
@@ -442,7 +492,7 @@ def test_counts_and_columns_of_an_earlier_night_are_those_that_were_entered(nigh
     kept = (first / "counts.json").read_bytes()
     edit(first / "counts.json", lambda file: file["cells"][0].__setitem__(-1, file["cells"][0][-1] + 1))
     report = funnel.audit_release(night.path / "releases" / second.name, private)
-    assert f"not the counts of {first.name} that were entered" in detail(report, "ledger-identity")
+    assert f"counts.json: this is not the file of {first.name} that was entered" in detail(report, "ledger-identity")
     (first / "counts.json").write_bytes(kept)
     other = {"name": "other", "sensitive": ["x"], "public": ["s"], "accept": ["unbounded", "test"]}
     assert night(people, **fresh | other).code == 0

@@ -22,7 +22,7 @@ from funnel.ledger import estimates
 from funnel.ledger.journal import Journal
 from funnel.measure.uncertainty import radius
 from tests.support.estimating import PEOPLE, VALUES, as_published, claims, policy, text
-from tests.support.forging import Forged, seal
+from tests.support.forging import Forged, edit, seal
 from tests.support.ledger import rechained
 
 ONE = " UNION ALL SELECT '{secret}', 'alone'"
@@ -432,6 +432,26 @@ def test_an_estimate_that_is_not_on_record_is_found(tmp_path, made):
     for entries in ([entry], [replace(estimate, name="lock-1"), entry], [estimate, estimate, entry]):
         rechained(private, entries)
         assert claims(funnel.audit_release(release, private))["estimate-spent"][0] == "failed"
+
+
+@pytest.mark.parametrize("less", [{"epsilon": "1/100"}, {"terms": "0" * 64}, None], ids=["cheaper", "other", "gone"])
+def test_a_charge_of_an_estimate_that_no_release_was_made_of_is_that_of_what_is_kept(tmp_path, less):
+    """One that was looked at and not released is charged like any other: a ledger that tells less of it fails."""
+    funnel.run(policy(tmp_path, estimate__epsilon=0.5), dry_run=True)
+    release, private = Path(funnel.run(policy(tmp_path)).release), tmp_path / "private"
+    found = claims(funnel.audit_release(release, private))
+    assert found["estimate-spent"] == ("passed", "2 estimates so far, 1.5 nats together")
+    looked, *rest = (line.entry for line in Journal(private).lines())
+    rechained(private, rest if less is None else [replace(looked, **less), *rest])
+    many, spent = (1, 1.0) if less is None else (2, 1 + float(Fraction(less.get("epsilon", "1/2"))))
+    edit(release / "release.json", lambda file: file["estimate"].update(spent=spent, estimates=many))
+    seal([Forged(release, private / release.name)])
+    status, said = claims(funnel.audit_release(release, private))["estimate-spent"]
+    assert status == "failed" and said.startswith(f"ledger.jsonl: charge of {looked.name} is not the same")
+    (private / "estimates" / f"{looked.name}.json").unlink()
+    seal([Forged(release, private / release.name)])
+    status, said = claims(funnel.audit_release(release, private))["estimate-spent"]
+    assert status == "passed" and said.endswith("; of 1 nothing is kept that shows what was drawn") == (many == 2)
 
 
 def test_the_truth_and_the_noise_are_in_the_private_evidence_alone(made):

@@ -59,6 +59,8 @@ def test_answers_that_changed_without_a_value_are_found(second, terms, tmp_path:
         taken[2], given[2] = taken[2] - 5, given[2] + 5
 
     edit(first.kept / "draws.json", other)
+    status, detail, failed = told(last)
+    assert failed == {"draws-repeat"} and f"this is not the file of {first.folder.name} that was entered" in detail
     seal([first, last])
     status, detail, failed = told(last)
     assert (status, failed) == ("failed", {"draws-repeat"}), detail

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Hashable
-from contextlib import suppress
 from functools import lru_cache
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
@@ -19,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from funnel.audit.extras.base import Release
-from funnel.audit.extras.parts import archived
+from funnel.audit.extras.parts import archived, entered
 from funnel.audit.kernel.drawing import FALSE_ALARM, strays
 from funnel.audit.kernel.opened import content, parsed
 from funnel.audit.kernel.verdict import Broken, Unchecked, agree
@@ -27,9 +26,8 @@ from funnel.data import AnyProtocol
 from funnel.data.alphabet import folded
 from funnel.data.convert import joint_of, protocols_of
 from funnel.draw.people import sample_bits
-from funnel.format import counts, evidence, people
+from funnel.format import counts, people
 from funnel.format.counts import CountsFile
-from funnel.format.evidence import EvidenceFile
 from funnel.format.journal import NAME, Identity, ReleaseEntry
 from funnel.format.people import PeopleFile
 from funnel.ledger.identity import identify
@@ -51,13 +49,13 @@ def check(opened: Release) -> str | Unchecked:
     earlier = [_night(opened, one) for one in before]
     blind = opened.terms.estimate.kind == "private"
     # The last one does: those before it are held to each other where it is audited.
-    plain = [(night, one) for night, one in zip(earlier, before, strict=True) if not one.noisy]
-    same, then = next((pair for pair in reversed(plain) if pair[0].content == own.content), (None, entry))
+    plain = [night for night, one in zip(earlier, before, strict=True) if not one.noisy]
+    same = None if blind else next((one for one in reversed(plain) if one.content == own.content), None)
     gone = ""
-    if same is not None and not blind:
-        _same(own, same, locked_alike=then.lock == entry.lock)
-        if same.digest is None:
-            gone = f"; no digest is kept of {same.release}, whose rows these are said to be"
+    if same is not None:
+        _same(own, same)
+        lost = "no digest is" if same.digest is None else "no counts are" if same.hides() is None else ""
+        gone = lost and f"; {lost} kept of {same.release}, whose rows these are said to be"
     found = identify(own, earlier, blind=blind, finer=opened.manifest.parameters.knows is not None)
     told, file = entry.identity, own.digest
     mine = file.table, file.content, told.people_sha256
@@ -77,11 +75,11 @@ def check(opened: Release) -> str | Unchecked:
     return f"assumes {' and '.join(identity.assumes) or 'nothing'}{people_seen}{gone}"
 
 
-def _same(own: Night, night: Night, *, locked_alike: bool) -> None:
+def _same(own: Night, night: Night) -> None:
     """Two nights of which one hash says that all rows are the same: so are counts, and the people of their digests.
 
-    Values are compared where both nights mean and name the same by them; of counts, where one lock or none has put rare
-    values together. Under another key no hash is the same. Raises Broken.
+    Values are compared where both nights mean and name the same by them. Under another key no hash is the same. Raises
+    Broken.
     """
     read = [[tuple(map(folded, names)) for names in (each.secret, *(block.columns for block in each.drawn))]
             for each in (own, night)]  # fmt: skip
@@ -98,11 +96,14 @@ def _same(own: Night, night: Night, *, locked_alike: bool) -> None:
              if (mine.columns, mine.base, mine.meaning) == (then.columns, then.base, then.meaning)]  # fmt: skip
     names = [name for mine in alike for name in mine.columns]
     pairs: list[tuple[str, object, object]] = [("rows", other.rows, one.rows)]
-    # Whose value a lock does not know is in no count.
-    left = any(each.present is not None and each.present.unseen for each in (own, night))
-    if len(alike) == len(own.drawn) and locked_alike and not left:
-        with suppress(Broken):  # counts that were changed fail in the release that they are of
-            pairs += [(name, night.count(name), own.count(name)) for name in names]
+    for name in names:
+        tables = own.count(name), night.count(name)
+        if tables[0] is not None and tables[1] is not None:
+            counted = Counter(tables[0]), Counter(tables[1])
+            # Who was left out, as a lock does with values that it does not know, is in no count.
+            left = 2 * one.rows - counted[0].total() - counted[1].total()
+            off = sum(((counted[0] - counted[1]) + (counted[1] - counted[0])).values())
+            pairs.append((name, True, off <= left))
     if one.entity is not None:
         both = Shared(own, night, (one, other))
         kept = both.secret_kept()
@@ -184,7 +185,7 @@ def _night(opened: Release, entry: ReleaseEntry) -> Night:
 
     return Night(
         entry.release, entry.drawn, protocol, entry.key_fingerprint, told.numbered, told.table, told.content,
-        lambda: digest(folder, entry), told.people_sha256, lambda name: _counted(folder, entry, name),
+        lambda: digest(folder, entry), told.people_sha256, lambda name: _counted(opened, entry, name),
         entry.own.together.sensitive, told.secret, entry.present,
     )  # fmt: skip
 
@@ -215,21 +216,11 @@ def _people(raw: bytes) -> PeopleFile:
     return parsed(PeopleFile, people.NAME, raw)
 
 
-def _counted(folder: Path, entry: ReleaseEntry, column: str) -> Table | None:
-    """Records by secret and value of a column; None where the counts are gone.
-
-    Of a release that nobody saw they are all that is kept. Raises Broken where they are not those that were entered.
-    """
-    path, listing = folder / counts.NAME, folder / evidence.NAME
-    if not path.is_file():
+def _counted(opened: Release, entry: ReleaseEntry, column: str) -> Table | None:
+    """Records by secret and value of a column; None where the counts are gone. Raises Broken where they are others."""
+    own = entry.release == opened.manifest.release
+    raw = None if own else entered(opened, entry, counts.NAME)
+    if not own and raw is None:
         return None
-    raw = content(path)
-    if listing.is_file():
-        told = content(listing)
-        stated = parsed(EvidenceFile, evidence.NAME, told).files.get(counts.NAME)
-        whole = hashlib.sha256(told).hexdigest() == entry.evidence_sha256
-        if not whole or stated is None or stated.sha256 != hashlib.sha256(raw).hexdigest():
-            what = f"these are not the counts of {entry.release} that were entered"
-            raise Broken(counts.NAME, what, "those that its evidence lists", "others")
-    file = parsed(CountsFile, counts.NAME, raw)
+    file = opened.counts if raw is None else parsed(CountsFile, counts.NAME, raw)
     return by_value(joint_of(file.secret, file.blocks, file.cells), column)

@@ -14,7 +14,9 @@ from funnel.audit.extras.overlaps import Drawer
 from funnel.audit.kernel.opened import content
 from funnel.audit.kernel.verdict import Broken
 from funnel.data.alphabet import folded
+from funnel.format import evidence
 from funnel.format.canonical import FormatError
+from funnel.format.evidence import EvidenceFile
 from funnel.format.fields import Label
 from funnel.format.journal import NAME, Drawn, Present, ReleaseEntry
 from funnel.format.protocol import FOLDER, ProtocolFile, Sets, Weights
@@ -141,6 +143,24 @@ def once(parts: Iterator[DrawnBlock]) -> list[DrawnBlock]:
     return list({
         (one.name, one.columns, one.meaning, one.source, one.entity, one.who, one.drops): one for one in parts
     }.values())  # fmt: skip
+
+
+def entered(opened: Release, entry: ReleaseEntry, name: str) -> bytes | None:
+    """A private file of an earlier release; None where it is gone, or what lists it.
+
+    Raises Broken where it is not the one that the release was entered with.
+    """
+    folder = opened.root / entry.release
+    path, listing = folder / name, folder / evidence.NAME
+    if not (path.is_file() and listing.is_file()):
+        return None
+    raw, told = content(path), content(listing)
+    whole = hashlib.sha256(told).hexdigest() == entry.evidence_sha256
+    stated = read(EvidenceFile, evidence.NAME, told).files.get(name) if whole else None
+    if stated is None or stated.sha256 != hashlib.sha256(raw).hexdigest():
+        what = f"this is not the file of {entry.release} that was entered"
+        raise Broken(name, what, "the one that its evidence lists", "another")
+    return raw
 
 
 def archived(opened: Release, entry: ReleaseEntry) -> ProtocolFile | None:

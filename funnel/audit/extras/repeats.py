@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.identity import digest
-from funnel.audit.extras.parts import DrawnBlock, archived, parts_of
-from funnel.audit.kernel.opened import content, parsed
+from funnel.audit.extras.parts import DrawnBlock, archived, entered, parts_of
+from funnel.audit.kernel.opened import parsed
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, counted
 from funnel.format.draws import NAME, DrawsFile
 from funnel.format.fields import Label
@@ -48,11 +48,12 @@ def _repeats(opened: Release, early: ReleaseEntry) -> dict[str, bool]:
         protocol = archived(opened, early)
     except Broken:
         return {}  # a copy that was changed: what is told together cannot be measured, and says so
-    path, now = opened.root / early.release / NAME, dict(_parts(opened.entries[-1], opened.protocol))
+    now = dict(_parts(opened.entries[-1], opened.protocol))
     alike = [(name, one) for name, one in _parts(early, protocol) if name in now and one[1].protocol]
-    if not alike or not path.is_file():
+    raw = entered(opened, early, NAME) if alike else None
+    if raw is None:
         return {}
-    then = parsed(DrawsFile, NAME, content(path))
+    then = parsed(DrawsFile, NAME, raw)
     return {
         joined(one.columns): _same_answers(opened, early, now[name], (then, place)) for name, (place, one) in alike
     }

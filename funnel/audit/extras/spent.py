@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from funnel.audit.extras.pinned import lock_facts
 from funnel.audit.kernel.opened import content, parsed
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.format.counts import Private
-from funnel.format.estimated import EstimatedFile, file_name
+from funnel.format.estimated import FOLDER, EstimatedFile, file_name
 from funnel.format.journal import NAME, EstimateEntry, ReleaseEntry
 from funnel.text import number
 
@@ -39,12 +41,35 @@ def check(opened: Release) -> str | Unchecked:
         ("what estimates spent", (float(epsilon), len(before), float(total)), told),
     ])  # fmt: skip
     _drawn_once(opened, private, charges[0].terms)
+    kept = _as_charged(opened, [entry for entry in entries if isinstance(entry, EstimateEntry)])
     if budget is not None and total > Fraction(budget):
         if one.locked:
             now = f"{number(float(total))} nats by now"
             return Unchecked(f"{now}; whether {budget} held when the lock was made is not known")
         raise Broken(NAME, "the estimates spent more than the policy's budget", budget, float(total))
-    return f"{counted(len(before), 'estimate')} so far, {number(float(total))} nats together"
+    lost = sum(entry.name not in kept for entry in before)
+    unseen = f"; of {lost} nothing is kept that shows what was drawn" if lost else ""
+    return f"{counted(len(before), 'estimate')} so far, {number(float(total))} nats together{unseen}"
+
+
+def _as_charged(opened: Release, charges: list[EstimateEntry]) -> set[str]:
+    """The estimates that are kept, of whatever release or none: the charge of each is what it says. Raises Broken."""
+    told = {entry.name: (Fraction(entry.epsilon), entry.terms) for entry in charges}
+    kept = set[str]()
+    for path in sorted((opened.root / FOLDER).glob("*.json")):
+        facts = path.stat()
+        name, epsilon, terms = _told(path, facts.st_ino, facts.st_size, facts.st_mtime_ns)
+        agree(f"{FOLDER}/{path.name}", [("name", path.stem, name)])
+        agree(NAME, [(f"charge of {name}", (Fraction(epsilon), terms), told.get(name))])
+        kept.add(name)
+    return kept
+
+
+@cache
+def _told(path: Path, *_: int) -> tuple[str, str, str]:
+    """What a kept estimate says of itself; once, for all releases of a folder. Raises Broken."""
+    file = parsed(EstimatedFile, f"{FOLDER}/{path.name}", content(path))
+    return file.name, file.epsilon, file.terms
 
 
 def _drawn_once(opened: Release, private: Private, terms: str) -> None:

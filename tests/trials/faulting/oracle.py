@@ -15,7 +15,7 @@ from tests.trials.faulting.world import Bench, Outcome, World
 
 ID = r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}"
 KEPT = {".lock", "ledger.jsonl", "ledger.head", "people.key", "protocols", "locks", "estimates"}
-COMPARED = {"people.json", "counts.json"}
+COMPARED = {"people.json", "counts.json", "evidence.json"}
 """What is kept of a release that was entered and that nobody saw."""
 """All that may lie in a private folder beside the evidence of releases."""
 

@@ -37,7 +37,7 @@ def test_a_release_that_nobody_saw_leaves_its_entry_and_whom_it_was_about(tmp_pa
     to, private = folders(tmp_path)
     cut_off(to, private, an_id(1))
     with Publisher(to, private, an_id(2)) as publisher:
-        assert [path.name for path in (private / an_id(1)).iterdir()] == ["people.json"]
+        assert {path.name for path in (private / an_id(1)).iterdir()} == {"people.json", "evidence.json"}
     (told,) = publisher.told
     assert an_id(1) in told
     assert "its entry in the ledger stays" in told

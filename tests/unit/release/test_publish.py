@@ -120,7 +120,7 @@ def assert_tidy(to: Path, private: Path) -> None:
     entered = {entry.release for entry in Journal(private).releases()}
     assert {path.name for path in private.iterdir()} <= KEPT | entered
     for name in entered - seen(to):
-        assert [path.name for path in (private / name).iterdir()] == ["people.json"]
+        assert {path.name for path in (private / name).iterdir()} == {"people.json", "evidence.json"}
 
 
 # What a release looks like.
