@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from funnel.format.fields import Count, Fingerprint, Nats, Positive, ReleaseId, Sha256, Share, Text, Time
 from funnel.format.manifest import Assumed, How, Parameters
@@ -58,7 +58,8 @@ class Identity:
     `table` is a hash of the table's name, `content` one of all rows (both as people.json has them, whose own hash is
     `people_sha256`), `numbered` the first release whose identifiers mean the same people, `secret` the first whose
     secret is the same column. `assumes` is what the composed figures take for granted beside: nothing where all people
-    and values are the same as in every earlier release whose draws follow from tonight's values.
+    and values are the same as in every earlier release whose draws follow from tonight's values. `lost` are earlier
+    releases of whose digest and counts this one found not both: of those it took neither.
     """
 
     table: Sha256
@@ -68,6 +69,9 @@ class Identity:
     secret: ReleaseId
     assumes: tuple[Assumed, ...]
     seen: Seen | None
+    lost: tuple[ReleaseId, ...] = ()
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"lost"})
 
 
 @dataclass(frozen=True)

@@ -67,15 +67,37 @@ def kept_protocol(private: Path, sha256: str, *elsewhere: Path) -> tuple[AnyProt
 
 
 def kept_evidence(private: Path, entry: ReleaseEntry, name: str) -> bytes | None:
-    """A private file of a release; None where it was lost, or is not the one that its evidence was entered with."""
-    folder = private / entry.release
-    try:
-        listing, raw = (folder / evidence.NAME).read_bytes(), (folder / name).read_bytes()
-        told = schema.read(EvidenceFile, evidence.NAME, listing).files.get(name)
-    except (OSError, FormatError):
+    """A private file of a release; None where it was lost, or is not the one that its evidence was entered with.
+
+    Raises LedgerError where it is there and cannot be read.
+    """
+    listing, raw = (read_kept(private / entry.release / one) for one in (evidence.NAME, name))
+    if listing is None or raw is None or hashlib.sha256(listing).hexdigest() != entry.evidence_sha256:
         return None
-    found = [hashlib.sha256(one).hexdigest() for one in (listing, raw)]
-    return raw if told is not None and found == [entry.evidence_sha256, told.sha256] else None
+    try:
+        told = schema.read(EvidenceFile, evidence.NAME, listing).files.get(name)
+    except FormatError:
+        return None
+    return raw if told is not None and hashlib.sha256(raw).hexdigest() == told.sha256 else None
+
+
+def read_kept(path: Path) -> bytes | None:
+    """A private file of an earlier release; None where there is none. Raises LedgerError where it cannot be read.
+
+    A share that is gone for a moment is no loss: what a release takes for lost it says for good.
+    """
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise LedgerError(
+            "ledger",
+            f"a private file of an earlier release cannot be read: {error.strerror}",
+            where=str(path),
+            advice="Nothing was drawn. Run it again once it can be read, or restore it from a backup of the private "
+            "folder.",
+        ) from error
 
 
 def _path(private: Path, sha256: str) -> Path:

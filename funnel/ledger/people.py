@@ -15,6 +15,7 @@ from funnel.format import people, schema
 from funnel.format.canonical import FormatError
 from funnel.format.journal import ReleaseEntry
 from funnel.format.people import PeopleFile
+from funnel.ledger.archive import read_kept
 
 
 class PeopleKey(Key):
@@ -85,11 +86,11 @@ def by_others(private: Path, entries: Sequence[ReleaseEntry], entity: str | None
 
 
 def kept_people(private: Path, entry: ReleaseEntry) -> PeopleFile | None:
-    """The digest of a release; None where it was lost or is not the one that was entered."""
+    """The digest of a release; None where it was lost or is not the one that was entered. Raises LedgerError."""
+    raw = read_kept(private / entry.release / people.NAME)
+    if raw is None or hashlib.sha256(raw).hexdigest() != entry.identity.people_sha256:
+        return None
     try:
-        raw = (private / entry.release / people.NAME).read_bytes()
-        if hashlib.sha256(raw).hexdigest() != entry.identity.people_sha256:
-            return None
         return schema.read(PeopleFile, people.NAME, raw)
-    except (OSError, FormatError):
+    except FormatError:
         return None

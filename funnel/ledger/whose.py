@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from funnel.data import Joint
 from funnel.data.alphabet import Label
 from funnel.data.convert import joint_of
 from funnel.format import counts, protocol, schema
-from funnel.format.canonical import FormatError
 from funnel.format.counts import CountsFile
 from funnel.format.journal import Drawn, Identity, ReleaseEntry, Together
 from funnel.format.people import PeopleFile
@@ -24,7 +23,7 @@ from funnel.ledger.nights import Night, Table
 from funnel.ledger.people import PeopleKey, kept_people
 from funnel.ledger.records import DrawRecord
 from funnel.policy import Policy
-from funnel.text import portion
+from funnel.text import portion, some
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +52,16 @@ def known_again(
         people.content, lambda: people, sha256, partial(by_value, joint), policy.sensitive, release, own[0].present,
     )  # fmt: skip
     blind = policy.estimate.epsilon is not None
-    earlier = [_night(policy.private, policy.to, entry) for entry in entries]
+    kept = [_Kept(policy.private, entry) for entry in entries]
+    earlier = [_night(policy.private, policy.to, one) for one in kept]
     found = identify(tonight, earlier, blind=blind, finer=policy.privacy.asks_own)
-    identity = Identity(people.table, people.content, sha256, found.numbered, found.secret, found.assumes, found.seen)
+    lost = tuple(one.entry.release for one in kept if one.is_lost)
+    own_rows = people.table, people.content, sha256
+    identity = Identity(*own_rows, found.numbered, found.secret, found.assumes, found.seen, lost)
     drawn = tuple(replace(one, since=since) for one, since in zip(own, found.since, strict=True))
-    return drawn, identity, tuple(_anew(policy, release, own, found, entries))
+    anew = _anew(policy, release, own, found, entries)
+    gone = f"of {some(lost, 3)} digest and counts are not both kept any more: this release goes by neither"
+    return drawn, identity, (*([gone] if lost else []), *anew)
 
 
 def granted(
@@ -125,13 +129,38 @@ def hidden_versions(secret: Sequence[str], entries: Sequence[ReleaseEntry]) -> s
     return {one.identity.secret for one in entries if one.own.together.sensitive == tuple(secret)}
 
 
-def _night(private: Path, to: Path, entry: ReleaseEntry) -> Night:
+class _Kept:
+    """What is kept of an earlier release, for what is asked of it: its digest and its counts, or neither."""
+
+    def __init__(self, private: Path, entry: ReleaseEntry) -> None:
+        self.entry, self.is_lost, self._private = entry, False, private
+
+    @cached_property
+    def _both(self) -> tuple[PeopleFile, bytes] | None:
+        people, raw = kept_people(self._private, self.entry), kept_evidence(self._private, self.entry, counts.NAME)
+        self.is_lost = people is None or raw is None
+        return None if people is None or raw is None else (people, raw)
+
+    def people(self) -> PeopleFile | None:
+        """The digest. Raises LedgerError where it cannot be read."""
+        return None if self._both is None else self._both[0]
+
+    def counts(self, name: str) -> Table | None:
+        """Records by secret and value of a column. Raises LedgerError where they cannot be read."""
+        if self._both is None:
+            return None
+        file = schema.read(CountsFile, counts.NAME, self._both[1])
+        return by_value(joint_of(file.secret, file.blocks, file.cells), name)
+
+
+def _night(private: Path, to: Path, kept: _Kept) -> Night:
+    entry = kept.entry
     told, published = entry.identity, to / entry.release / protocol.NAME
     return Night(
         entry.release, entry.drawn, partial(kept_protocol, private, entry.protocol_sha256, published),
         entry.key_fingerprint, told.numbered, told.table,
-        told.content, partial(kept_people, private, entry), told.people_sha256,
-        partial(_kept_counts, private, entry), entry.own.together.sensitive, told.secret, entry.present,
+        told.content, kept.people, told.people_sha256, kept.counts, entry.own.together.sensitive, told.secret,
+        entry.present,
     )  # fmt: skip
 
 
@@ -144,15 +173,3 @@ def by_value(joint: Joint, name: str) -> Table | None:
                 found[joint.secret.values[s], block.values[x][place]] += int(joint.table(index)[s, x])
             return found
     return None
-
-
-def _kept_counts(private: Path, entry: ReleaseEntry, name: str) -> Table | None:
-    """The same of an earlier release, from its evidence; None where that was lost."""
-    raw = kept_evidence(private, entry, counts.NAME)
-    if raw is None:
-        return None
-    try:
-        file = schema.read(CountsFile, counts.NAME, raw)
-    except FormatError:
-        return None
-    return by_value(joint_of(file.secret, file.blocks, file.cells), name)

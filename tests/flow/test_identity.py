@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
@@ -336,36 +337,102 @@ def test_a_hash_of_all_rows_that_the_rest_of_a_digest_gives_the_lie_fails(night:
     assert said in detail(report, "ledger-identity")
 
 
-def test_rows_under_a_lock_that_are_said_to_be_those_of_a_night_without_one_have_its_counts(night: Folder) -> None:
-    """But for as many as the lock leaves out. The night whose counts tell may have lost them: that is said, too."""
-    people, fresh = everybody(), {"source": {"table": "t.parquet"}, "draws": {"kind": "fresh"}}
-    columns = {"public": [{"name": "x", "unseen": "drop"}], "estimate": {"minimum": 1}}
-    terms = TERMS | fresh | columns | {"accept": "unbounded"}
-    policy = write_policy(night.path, **terms)
-    night.write([*people, *[("a", "9")] * 3])
-    funnel.run(policy)
-    turned = [(s, str((int(x) + 1) % 3)) for s, x in people]
+def said_to_be_the_same(night: Folder, **changes: Any) -> tuple[Path, Path, Path]:
+    """The second night's digest, and both nights' as `changes` say, with the hash of the first one's rows.
+
+    Its entry takes all for what it was. The first night's evidence, the second release and the private folder.
+    """
+    private = night.path / "private"
+    both = sorted(private.glob("2*"))
+    content, lines = json.loads((both[0] / "people.json").read_text())["content"], lines_of(private)
+    for folder, line in zip(both, lines, strict=True):
+        edit(folder / "people.json", lambda file: file.update({"content": content, **changes}))
+        digest = {"content": content, "people_sha256": sha((folder / "people.json").read_bytes())}
+        line["entry"]["identity"] |= digest | {"secret": both[0].name, "numbered": both[0].name}
+        line["entry"]["drawn"][0]["since"] = [both[0].name]
+    rechain(private, lines)
+    seal([Forged(night.path / "releases" / one.name, one) for one in both])
+    return both[0], night.path / "releases" / both[1].name, private
+
+
+@pytest.mark.parametrize("locks", [0, 1, 2], ids=["no lock at first", "one lock", "two"])
+@pytest.mark.parametrize("unseen", ["drop", "other"])
+def test_rows_of_a_lock_that_are_said_to_be_those_of_another_night_have_its_counts(
+    night: Folder, unseen: str, locks: int
+) -> None:
+    """But for those that one of both leaves out. The night that tells may have lost its counts: that is said, too."""
+    people, fresh = [*everybody(), *[("a", "other")] * 20], {"draws": {"kind": "fresh"}}
+    columns = {"public": [{"name": "x", "unseen": unseen}], "estimate": {"minimum": 1}}
+    terms = TERMS | fresh | columns | {"source": {"table": "t.parquet"}, "accept": "unbounded"}
+    if not locks:
+        terms["public"] = ["x"]
+    policy, new = write_policy(night.path, **terms), [("a", "9")] * 50
+    night.write(people)
+    if locks:
+        funnel.make_lock(policy, room=0.5)
+    night.write([*people, *new])
+    funnel.run(policy, locked=bool(locks))
+    turned = [(s, x if x == "other" else str((int(x) + 1) % 3)) for s, x in people]
     night.write(turned)
-    funnel.make_lock(policy, room=0.5)
-    night.write([*turned, *[("a", "9")] * 3])
+    if locks != 1:
+        policy = write_policy(night.path, **terms | columns)
+        funnel.make_lock(policy, room=0.5, force=bool(locks))
+    night.write([*turned, *new])
     funnel.run(policy, locked=True)
     assert night.audited() == set()
-    private = night.path / "private"
-    first, second = sorted(private.glob("2*"))
-    content = json.loads((first / "people.json").read_text())["content"]
-    edit(second / "people.json", lambda file: file.update(content=content))
-    lines = lines_of(private)
-    digest, since = sha((second / "people.json").read_bytes()), [[first.name]]
-    lines[-1]["entry"]["identity"].update(content=content, people_sha256=digest, secret=first.name, numbered=first.name)
-    lines[-1]["entry"]["drawn"][0]["since"] = since[0]
-    rechain(private, lines)
-    seal([Forged(night.path / "releases" / one.name, one) for one in (first, second)])
-    release = night.path / "releases" / second.name
+    first, release, private = said_to_be_the_same(night)
     said = f"its hash says that all rows are those of {first.name}: x of them are not"
     assert said in detail(funnel.audit_release(release, private), "ledger-identity")
     (first / "counts.json").unlink()
     found = detail(funnel.audit_release(release, private), "ledger-identity")
     assert found.endswith(f"no counts are kept of {first.name}, whose rows these are said to be")
+
+
+@pytest.mark.parametrize("missing", ["error", "drop"])
+def test_rows_that_are_nobodys_are_those_counted_and_those_left_out(night: Folder, missing: str) -> None:
+    """More of them would excuse other counts, as if they had been left out."""
+    terms = {"source": {"table": "t.parquet", "missing": missing}, "draws": {"kind": "fresh"}, "accept": "unbounded"}
+    people = everybody()
+    turned = [(s, str((int(x) + 1) % 3)) for s, x in people]
+    for one in (people, turned):
+        night.write(one if missing == "error" else [*one, ("a", None)])
+        funnel.run(write_policy(night.path, **TERMS | terms))
+    assert night.audited() == set()
+    _, release, private = said_to_be_the_same(night, rows=3 * len(people))
+    between = missing == "drop"
+    said = "there are not as many rows; expected 400 to 401" if between else "rows is not the same in both files"
+    assert said in detail(funnel.audit_release(release, private), "ledger-identity")
+
+
+@pytest.mark.parametrize("lost", ["people.json", "counts.json", "evidence.json"])
+@pytest.mark.parametrize("terms", [{}, {"draws": {"kind": "fresh"}}], ids=["people's", "nobody's"])
+def test_what_was_not_at_hand_for_a_night_may_come_back(
+    night: Folder, lost: str, terms: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its columns are others then, and stay so. A file that cannot be read is not lost: nothing is released."""
+    people = everybody()
+    night(people, **terms)
+    (first,) = (night.path / "private").glob("2*")
+    raw = (first / lost).read_bytes()
+    (first / lost).unlink()
+    done = night([(s, "0" if i % 40 == 0 else x) for i, (s, x) in enumerate(people)], **terms, accept="unbounded")
+    assert done.code == 0 and night.entry["identity"]["lost"] == [first.name]
+    assert f"of {first.name} digest and counts are not both kept any more" in done.err
+    assert night.entry["drawn"][0]["since"] == [night.entry["release"]]
+    second = night.path / "releases" / night.entry["release"]
+    for _ in range(2):
+        report = funnel.audit_release(second, night.path / "private")
+        assert report.passed
+        assert detail(report, "ledger-identity").endswith(f"that run found no digest and counts of {first.name}")
+        (first / lost).write_bytes(raw)
+    assert night.audited() == set()
+    entries = len(lines_of(night.path / "private"))
+    kept = night.path / "private" / second.name / lost
+    kept.unlink()
+    kept.mkdir()  # which cannot be read, as on a share that is gone
+    done = night(people, **terms, accept="unbounded")
+    assert done.code == 1 and f"{second.name}/{lost}: a private file of an earlier release cannot be read" in done.err
+    assert len(lines_of(night.path / "private")) == entries
 
 
 def test_a_run_goes_by_no_counts_but_those_that_were_entered(night: Folder) -> None:
@@ -415,6 +482,27 @@ def test_a_sample_is_of_as_many_as_there_are_and_equal_rows_have_equal_counts(ni
     assert "how many people are in the sample" in told(2)
     assert "its hash says that all rows are those of" in told(1)
     assert "there are not as many people in the sample as chance has in one" in told(1, 4500)
+
+
+def test_a_sample_has_of_each_value_as_many_as_chance_has(night: Folder) -> None:
+    """All people of one value, and so fewer of the others: as many altogether, and as many as there are of each."""
+    people = everybody({cell: 25 * many for cell, many in COUNTS.items()})
+    release = Path(night(people).json["release"])
+    private = night.path / "private"
+    (kept,) = private.glob("2*")
+    file = json.loads((kept / "people.json").read_text())
+    rows = sorted(file["sample"], key=lambda row: row[1:] != file["sample"][0][1:])
+    (own, many), = Counter([tuple(row[1:]) for row in rows]).most_common(1)
+    moved = [row for row in rows if tuple(row[1:]) != own][:many // 2]
+    for row in moved:
+        row[1:] = own
+    edit(kept / "people.json", lambda old: old.update(sample=sorted(rows)))
+    lines = lines_of(private)
+    lines[-1]["entry"]["identity"]["people_sha256"] = sha((kept / "people.json").read_bytes())
+    rechain(private, lines)
+    seal([Forged(release, kept)])
+    said = "there are not as many with each value in the sample as chance has"
+    assert said in detail(funnel.audit_release(release, private), "ledger-identity")
 
 
 @pytest.mark.parametrize("rule", ["error", "drop"])

@@ -454,6 +454,22 @@ def test_a_charge_of_an_estimate_that_no_release_was_made_of_is_that_of_what_is_
     assert status == "passed" and said.endswith("; of 1 nothing is kept that shows what was drawn") == (many == 2)
 
 
+def test_noise_of_an_estimate_that_no_release_was_made_of_is_as_large_as_its_charge_says(tmp_path):
+    """An estimate that is charged as a cheaper one, in the ledger and where it is kept."""
+    values = VALUES | {"x": [f"x{i}" for i in range(40)]}
+    terms = {"estimate": {"kind": "private", "epsilon": 4.0, "minimum": 1, "values": values}}
+    funnel.run(policy(tmp_path, **terms), dry_run=True)
+    terms["estimate"] |= {"epsilon": 1.0}
+    release, private = Path(funnel.run(policy(tmp_path, **terms)).release), tmp_path / "private"
+    looked, *rest = (line.entry for line in Journal(private).lines())
+    edit(private / "estimates" / f"{looked.name}.json", lambda file: file.update(epsilon="1/10"))
+    rechained(private, [replace(looked, epsilon="1/10"), *rest])
+    edit(release / "release.json", lambda file: file["estimate"].update(spent=1.1))
+    seal([Forged(release, private / release.name)])
+    status, said = claims(funnel.audit_release(release, private))["estimate-spent"]
+    assert status == "failed" and "the noise is not as large as stated" in said
+
+
 def test_the_truth_and_the_noise_are_in_the_private_evidence_alone(made):
     release = (made / "releases" / "latest").resolve()
     kept = text(made / "private" / release.name, "counts.json")["private"]

@@ -67,6 +67,17 @@ def test_answers_that_changed_without_a_value_are_found(second, terms, tmp_path:
     assert f"other answers than in {first.folder.name}" in detail
 
 
+@pytest.mark.parametrize("lost", ["draws.json", "evidence.json"])
+def test_draws_that_are_not_kept_are_not_taken_for_none(lost: str, tmp_path: Path) -> None:
+    first, last = nights(tmp_path, MONDAY)
+    funnel.run(tmp_path / "policy.yaml")
+    third = max((tmp_path / "private").glob("2*"))
+    (first.kept / lost).unlink()
+    gone = f"no draws are kept of {first.folder.name}, by this key and protocol"
+    assert told(last) == ("not checked", gone, set())
+    assert told(Forged(tmp_path / "releases" / third.name, third)) == ("passed", f"{COMPARED}; {gone}", set())
+
+
 PRIVATE = {"kind": "private", "epsilon": 1.0, "budget": 2.0, "minimum": 1,
            "values": {"s": ["s0", "s1"], "x": ["x0", "x1", "x2", "x9"]}}  # fmt: skip
 

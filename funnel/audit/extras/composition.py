@@ -16,8 +16,8 @@ from fractions import Fraction
 
 from funnel.audit.extras.absence import Everybody, Ground, PromiseTerms, entered
 from funnel.audit.extras.base import Release
+from funnel.audit.extras.digests import by
 from funnel.audit.extras.divided import agree_divided
-from funnel.audit.extras.identity import by
 from funnel.audit.extras.overlaps import TooLarge
 from funnel.audit.extras.parts import DrawnBlock, archived, once, parts_of, tangled
 from funnel.audit.extras.together import Composition, finite, is_figure

@@ -12,7 +12,7 @@ import numpy as np
 
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.chi_square import tails
-from funnel.audit.extras.noise import sorted_by_size
+from funnel.audit.extras.noise import noisy, sorted_by_size
 from funnel.audit.kernel.drawing import FALSE_ALARM, UNTOLD, across, by_block
 from funnel.audit.kernel.exact import FloatArray, IntArray
 from funnel.audit.kernel.verdict import Broken, Unchecked, counted
@@ -43,8 +43,8 @@ def check(opened: Release) -> str | Unchecked:
     least = [refuse(draws.NAME, *one, even="input by input" in one[0], often=often) for one in by_block(opened)]
     least += [refuse(draws.NAME, *trial, even=False, often=often) for trial in across(opened)]
     if private := opened.counts.private:
-        bins = min(len(private.cells) // _CELLS, _BINS)
-        least.append(refuse(counts.NAME, "the noise", *sorted_by_size(private, bins), even=True, often=often))
+        sizes = sorted_by_size(noisy(private)[2], private.epsilon, min(len(private.cells) // _CELLS, _BINS))
+        least.append(refuse(counts.NAME, "the noise", *sizes, even=True, often=often))
     known = [one for one in least if one is not None]
     return f"p = {min(known):.2g}, of {counted(len(known), 'trial')}" if known else Unchecked(UNTOLD)
 

@@ -8,31 +8,23 @@ follow from that.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Hashable
-from functools import lru_cache
-from itertools import accumulate, chain, pairwise
-from pathlib import Path
-
-import numpy as np
 
 from funnel.audit.extras.base import Release
-from funnel.audit.extras.parts import archived, entered
-from funnel.audit.kernel.drawing import FALSE_ALARM, strays
-from funnel.audit.kernel.opened import content, parsed
+from funnel.audit.extras.digests import digest, fits
+from funnel.audit.extras.parts import archived, kept_file
+from funnel.audit.kernel.opened import parsed
 from funnel.audit.kernel.verdict import Broken, Unchecked, agree
 from funnel.data import AnyProtocol
-from funnel.data.alphabet import folded
+from funnel.data.alphabet import OTHER, folded
 from funnel.data.convert import joint_of, protocols_of
-from funnel.draw.people import sample_bits
 from funnel.format import counts, people
 from funnel.format.counts import CountsFile
-from funnel.format.journal import NAME, Identity, ReleaseEntry
-from funnel.format.people import PeopleFile
+from funnel.format.journal import NAME, Drawn, Identity, ReleaseEntry
 from funnel.ledger.identity import identify
 from funnel.ledger.nights import Night, Shared, Table
 from funnel.ledger.whose import by_value, granted
+from funnel.text import some
 
 CLAIM = "ledger-identity"
 TITLE = "the columns and people that the ledger takes for those of earlier releases are so, as far as digests show"
@@ -59,7 +51,7 @@ def check(opened: Release) -> str | Unchecked:
     found = identify(own, earlier, blind=blind, finer=opened.manifest.parameters.knows is not None)
     told, file = entry.identity, own.digest
     mine = file.table, file.content, told.people_sha256
-    identity = Identity(*mine, found.numbered, found.secret, found.assumes, found.seen)
+    identity = Identity(*mine, found.numbered, found.secret, found.assumes, found.seen, told.lost)
     identity = granted(identity, [one.together for one in entry.promises], entry.drawn, before)
     try:
         agree(NAME, [
@@ -67,19 +59,20 @@ def check(opened: Release) -> str | Unchecked:
             ("versions of columns", found.since, tuple(one.since for one in entry.drawn)),
         ])  # fmt: skip
     except Broken:
-        if all(one.digest is not None for one in earlier):
+        if all(one.release in told.lost or (one.digest and one.hides()) for one in earlier):
             raise
-        return Unchecked("digests of earlier releases are not kept any more")
+        return Unchecked("digests or counts of earlier releases are not kept any more")
     seen = identity.seen
     people_seen = "" if seen is None else f", {seen.people:.2%} of the sample were among those read for {seen.since}"
-    return f"assumes {' and '.join(identity.assumes) or 'nothing'}{people_seen}{gone}"
+    without = f"; that run found no digest and counts of {some(told.lost, 3)}" if told.lost else ""
+    return f"assumes {' and '.join(identity.assumes) or 'nothing'}{people_seen}{gone}{without}"
 
 
 def _same(own: Night, night: Night) -> None:
     """Two nights of which one hash says that all rows are the same: so are counts, and the people of their digests.
 
-    Values are compared where both nights mean and name the same by them. Under another key no hash is the same. Raises
-    Broken.
+    Values are compared as far as both nights mean and name the same by them. Under another key no hash is the same.
+    Raises Broken.
     """
     read = [[tuple(map(folded, names)) for names in (each.secret, *(block.columns for block in each.drawn))]
             for each in (own, night)]  # fmt: skip
@@ -92,91 +85,56 @@ def _same(own: Night, night: Night) -> None:
     if one.key != other.key:
         what = f"its hash of all rows is that of {night.release}, and it was made with another key"
         raise Broken(people.NAME, what, other.key, one.key)
-    alike = [mine for mine in own.drawn for then in night.drawn
-             if (mine.columns, mine.base, mine.meaning) == (then.columns, then.base, then.meaning)]  # fmt: skip
-    names = [name for mine in alike for name in mine.columns]
     pairs: list[tuple[str, object, object]] = [("rows", other.rows, one.rows)]
-    for name in names:
-        tables = own.count(name), night.count(name)
-        if tables[0] is not None and tables[1] is not None:
-            counted = Counter(tables[0]), Counter(tables[1])
-            # Who was left out, as a lock does with values that it does not know, is in no count.
-            left = 2 * one.rows - counted[0].total() - counted[1].total()
-            off = sum(((counted[0] - counted[1]) + (counted[1] - counted[0])).values())
-            pairs.append((name, True, off <= left))
+    alike = [name for mine, then in zip(own.drawn, night.drawn, strict=True) if mine.meaning == then.meaning
+             for name in mine.columns]  # fmt: skip
+    for mine, then in zip(own.drawn, night.drawn, strict=True):
+        based = [name for name, *bases in zip(mine.columns, mine.base, then.base, strict=True) if len({*bases}) == 1]
+        pairs += [(name, True, _counts_alike((own, night), (mine, then), name)) for name in based]
     if one.entity is not None:
         both = Shared(own, night, (one, other))
         kept = both.secret_kept()
         pairs += [("people", [len(both)] * 2, both.sizes), ("secrets", True, kept is None or bool(kept.all()))]
-        pairs += [(name, both.texts(1, name), both.texts(0, name)) for name in names]
-    for name, then, now in pairs:
-        if then != now and None not in (then, now):
+        pairs += [(name, both.texts(1, name), both.texts(0, name)) for name in alike]
+    for name, was, now in pairs:
+        if was != now and None not in (was, now):
             what = f"its hash says that all rows are those of {night.release}: {name} of them are not"
             raise Broken(people.NAME, what, "the same", "others")
 
 
-def fits(opened: Release, file: PeopleFile) -> None:
-    """A digest is of the columns and records that were counted. Raises Broken."""
-    columns = tuple(chain.from_iterable(opened.manifest.public))
-    words, below = [row[0] for row in file.sample], 1 << (63 - file.bits)
-    sizes = list(map(len, file.labels))
-    agree(people.NAME, [
-        ("entity", opened.terms.entity, file.entity),
-        ("columns", (opened.manifest.sensitive, columns), (file.secret, file.public)),
-        ("words", True, words == sorted(set(words)) and all(one < below for one in words)),
-        ("codes", True, len(sizes) == len(file.secret) + len(columns) and all(
-            len(row) == len(sizes) + 1 and all(code < size for code, size in zip(row[1:], sizes, strict=True))
-            for row in file.sample)),
-    ])  # fmt: skip
-    locked, present = opened.manifest.locked is not None, opened.entries[-1].present
-    unknown = 0 if present is None else present.unseen
-    # Without an entity the digest is of all rows that the filter lets in, of which some may be left out.
-    if file.entity is not None or not (locked or opened.terms.missing == "drop"):
-        agree(people.NAME, [("rows", opened.records.rows + unknown, file.rows)])
-    agree(people.NAME, [("how many people are in the sample", sample_bits(file.rows), file.bits)])
-    if file.entity is not None:
-        _is_sampled(file)
-    _is_counted(opened, file)
+def _counts_alike(nights: tuple[Night, Night], blocks: tuple[Drawn, Drawn], name: str) -> bool:
+    """Whether counts of a column may be of the same rows, of two nights whose values of it are the same ones.
 
-
-def _is_counted(opened: Release, file: PeopleFile) -> None:
-    """People in the sample have values that are counted; where all are in it, all that are. Raises Broken.
-
-    Those who have another one are left out, as a lock does.
+    Where a lock does not know a value, its rows are in no count, or under `other`.
     """
-    named = [{*one.values} for one in opened.alphabets]
-    ends = [*accumulate((len(one.columns) for one in opened.alphabets), initial=len(file.secret))]
-    kept, left_out = Counter[Hashable](), False
-    for row in file.sample:
-        values = tuple(labels[code] for labels, code in zip(file.labels, row[1:], strict=True))
-        if all(values[i:j] in one for (i, j), one in zip(pairwise(ends), named, strict=True)):
-            kept[values] += 1
-        else:
-            left_out = True
-    counted = Counter[Hashable]()
-    for values, number in opened.by_label().items():
-        counted[tuple(chain.from_iterable(values))] += number
-    whole = not file.bits and file.entity is not None and not left_out
-    if kept - counted or (left_out and opened.manifest.locked is None) or (whole and kept != counted):
-        raise Broken(people.NAME, "the sample is not of the records counted", "values that they have", "others")
+    tables, digests = [one.count(name) for one in nights], [one.digest for one in nights]
+    if None in tables or None in digests:
+        return True
+    counted = [Counter(one) for one in tables if one is not None]
+    out = [one.rows - table.total() for one, table in zip(digests, counted, strict=True) if one is not None]
+    if blocks[0].meaning != blocks[1].meaning:
+        known = nights[0].values(name) & nights[1].values(name)
+        for place, table in enumerate(counted):
+            pooled = {cell: n for cell, n in table.items() if cell[1] == OTHER or cell[1] not in known}
+            table.subtract(pooled)
+            # Of a block of several columns the values that are known may be in a combination that is not.
+            out[place] += sum(pooled.values()) if len(blocks[0].columns) > 1 else 0
+    more = [(counted[place] - counted[1 - place]).total() for place in (0, 1)]
+    return all(more[i] <= (0 if _has_all(nights[1 - i], nights[i]) else out[1 - i]) for i in (0, 1))
 
 
-def _is_sampled(file: PeopleFile) -> None:
-    """All people are in the sample, or of more about as many as have a word that begins so. Raises Broken."""
-    found, what = len(file.sample), "people in the sample"
-    if not file.bits:
-        agree(people.NAME, [(what, file.rows, found)])
-        return
-    share = 0.5**file.bits
-    chance, _ = strays(np.array([[share, 1 - share]]) * file.rows, np.array([[found, file.rows - found]]))
-    if not chance >= FALSE_ALARM:
-        told = f"there are not as many {what} as chance has in one"
-        raise Broken(people.NAME, told, f"about {file.rows * share:.0f}", found, improbable=True)
+def _has_all(one: Night, other: Night) -> bool:
+    """Whether a night counts all rows that another one of the same rows counts: it knows all values that this knows."""
+    return all(
+        mine.meaning == then.meaning and known is not None and fewer is not None and fewer <= known
+        for mine, then, known, fewer in zip(one.drawn, other.drawn, one.named, other.named, strict=True)
+    )
 
 
 def _night(opened: Release, entry: ReleaseEntry) -> Night:
     """A release of the ledger, with what is kept of its evidence and its protocol."""
     own, told = entry.release == opened.manifest.release, entry.identity
+    lost = entry.release in opened.entries[-1].identity.lost
     folder = opened.folder if own else opened.root / entry.release
 
     def protocol() -> tuple[AnyProtocol, ...] | None:
@@ -185,41 +143,16 @@ def _night(opened: Release, entry: ReleaseEntry) -> Night:
 
     return Night(
         entry.release, entry.drawn, protocol, entry.key_fingerprint, told.numbered, told.table, told.content,
-        lambda: digest(folder, entry), told.people_sha256, lambda name: _counted(opened, entry, name),
+        lambda: None if lost else digest(folder, entry), told.people_sha256,
+        lambda name: None if lost else _counted(opened, entry, name),
         entry.own.together.sensitive, told.secret, entry.present,
     )  # fmt: skip
-
-
-def digest(folder: Path, entry: ReleaseEntry) -> PeopleFile | None:
-    """The digest; None where it is gone. Raises Broken where it is not the one that was entered."""
-    path = folder / people.NAME
-    if not path.is_file():
-        return None
-    raw = content(path)
-    if (found := hashlib.sha256(raw).hexdigest()) != entry.identity.people_sha256:
-        what = f"this is not the digest of {entry.release} that was entered"
-        raise Broken(people.NAME, what, entry.identity.people_sha256, found)
-    return _people(raw)
-
-
-def by(root: Path, entry: ReleaseEntry) -> str | None:
-    """The column by which a release knows people; None where it knows none, or nobody knows. Raises Broken."""
-    if entry.entity is not None:
-        return entry.entity
-    found = digest(root / entry.release, entry)
-    return None if found is None else found.entity
-
-
-@lru_cache(maxsize=32)
-def _people(raw: bytes) -> PeopleFile:
-    """The digest of a night, with which every later one in a folder is compared. Raises Broken."""
-    return parsed(PeopleFile, people.NAME, raw)
 
 
 def _counted(opened: Release, entry: ReleaseEntry, column: str) -> Table | None:
     """Records by secret and value of a column; None where the counts are gone. Raises Broken where they are others."""
     own = entry.release == opened.manifest.release
-    raw = None if own else entered(opened, entry, counts.NAME)
+    raw = None if own else kept_file(opened, entry, counts.NAME)
     if not own and raw is None:
         return None
     file = opened.counts if raw is None else parsed(CountsFile, counts.NAME, raw)

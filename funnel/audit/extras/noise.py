@@ -50,17 +50,22 @@ def check(opened: Release) -> str | Unchecked:
         ("counts with their noise", sorted(np.column_stack([cells, used])[stay].tolist()),
          np.column_stack([joint.cells, joint.number]).tolist()),
     ])  # fmt: skip
-    rate = float(Fraction(private.epsilon) / SENSITIVITY)
-    size, none = _chance(noise, rate), _chance(np.zeros_like(noise), rate)
-    shape, _ = strays(*sorted_by_size(private, min(len(cells) // _CELLS, _BINS)))
+    chance = as_stated(counts.NAME, noise, private.epsilon)
+    none = _chance(np.zeros_like(noise), float(Fraction(private.epsilon) / SENSITIVITY))
+    few = "" if none < FALSE_ALARM else "; so few that they would pass without any noise"
+    stated = f"noise of ε_est = {private.epsilon}"
+    return f"{counted(len(cells), 'cell')}, {stated}, p <= {min(1.05 * chance, 1):.2g}{few}"  # two digits, rounded up
+
+
+def as_stated(name: str, noise: IntArray, epsilon: str) -> float:
+    """How likely noise (m,) of a file strays as far from the size and the shape that ε_est asks for. Raises Broken."""
+    size = _chance(noise, float(Fraction(epsilon) / SENSITIVITY))
+    shape, _ = strays(*sorted_by_size(noise, epsilon, min(len(noise) // _CELLS, _BINS)))
     for what, chance in (("as large as", size), ("spread as", shape)):
         if not chance >= FALSE_ALARM:
             told = f"the noise is not {what} stated"
-            raise Broken(counts.NAME, told, f"p >= {FALSE_ALARM}", f"p <= {1.05 * chance:.2g}", improbable=True)
-    chance = min(size, shape)  # 1.05: two digits, rounded up
-    few = "" if none < FALSE_ALARM else "; so few that they would pass without any noise"
-    stated = f"noise of ε_est = {private.epsilon}"
-    return f"{counted(len(cells), 'cell')}, {stated}, p <= {min(1.05 * chance, 1):.2g}{few}"
+            raise Broken(name, told, f"p >= {FALSE_ALARM}", f"p <= {1.05 * chance:.2g}", improbable=True)
+    return min(size, shape)
 
 
 def noisy(private: Private) -> tuple[IntArray, IntArray, IntArray]:
@@ -89,12 +94,12 @@ def _chance(noise: IntArray, rate: float) -> float:
     return math.exp(min(cells * math.log(math.tanh(rate / 2) * (1 + best) / (1 - best)) - spent, 0.0))
 
 
-def sorted_by_size(private: Private, bins: int) -> tuple[FloatArray, IntArray]:
-    """How many cells have noise in each of at most so many bins, expected and observed, (1, bins).
+def sorted_by_size(noise: IntArray, epsilon: str, bins: int) -> tuple[FloatArray, IntArray]:
+    """How many of the cells (m,) have noise in each of at most so many bins, expected and observed, (1, bins).
 
     P(Z <= z) = 1 - p^(z+1)/(1+p) from zero on and p^-z/(1+p) below, p = e^-rate; any ends of bins would do.
     """
-    rate, noise = float(Fraction(private.epsilon) / SENSITIVITY), noisy(private)[2]
+    rate = float(Fraction(epsilon) / SENSITIVITY)
     p, shares = math.exp(-rate), np.arange(1, bins) / bins
     sizes = -np.log(np.minimum(shares, 1 - shares) * (1 + p)) / rate
     ends = np.unique(np.floor(np.where(shares < 0.5, -sizes, sizes)))

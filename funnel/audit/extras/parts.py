@@ -145,7 +145,7 @@ def once(parts: Iterator[DrawnBlock]) -> list[DrawnBlock]:
     }.values())  # fmt: skip
 
 
-def entered(opened: Release, entry: ReleaseEntry, name: str) -> bytes | None:
+def kept_file(opened: Release, entry: ReleaseEntry, name: str) -> bytes | None:
     """A private file of an earlier release; None where it is gone, or what lists it.
 
     Raises Broken where it is not the one that the release was entered with.

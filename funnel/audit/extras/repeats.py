@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from funnel.audit.extras.base import Release
-from funnel.audit.extras.identity import digest
-from funnel.audit.extras.parts import DrawnBlock, archived, entered, parts_of
+from funnel.audit.extras.digests import digest
+from funnel.audit.extras.parts import DrawnBlock, archived, kept_file, parts_of
 from funnel.audit.kernel.opened import parsed
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, counted
 from funnel.format.draws import NAME, DrawsFile
@@ -20,6 +20,7 @@ from funnel.format.fields import Label
 from funnel.format.journal import ReleaseEntry
 from funnel.format.protocol import ProtocolFile, Sets, Weights
 from funnel.text import listed as joined
+from funnel.text import some
 
 CLAIM = "draws-repeat"
 TITLE = (
@@ -33,26 +34,34 @@ def check(opened: Release) -> str | Unchecked:
     *before, entry = opened.entries
     if entry.draws != "permanent":
         return Unchecked(NOT_CLAIMED + "draws are fresh")
-    alike = [found for early in before if any((found := _repeats(opened, early)).values())]
+    found = {early.release: _repeats(opened, early) for early in before}
+    alike = [one for one in found.values() if one and any(one.values())]
+    lost = [name for name, one in found.items() if one is None]
+    gone = f"no draws are kept of {some(lost, 3)}, by this key and protocol" if lost else ""
     if not alike:
         what = "no earlier release drew by this key and protocol for the same table, or else for just the people"
-        return Unchecked(f"{NOT_CLAIMED}{what} who are listed")
+        return Unchecked(gone or f"{NOT_CLAIMED}{what} who are listed")
     missed = sorted({name for found in alike for name, compared in found.items() if not compared})
     but = f", but for {joined(missed)}" if missed else ""
-    return f"as {counted(len(alike), 'earlier release')} that can be compared{but}"
+    return f"as {counted(len(alike), 'earlier release')} that can be compared{but}{gone and f'; {gone}'}"
 
 
-def _repeats(opened: Release, early: ReleaseEntry) -> dict[str, bool]:
-    """Of each block that an earlier release drew alike, whether its people can be compared. Raises Broken."""
+def _repeats(opened: Release, early: ReleaseEntry) -> dict[str, bool] | None:
+    """Of each block that an earlier release drew alike, whether its people can be compared. Raises Broken.
+
+    None where its draws are not kept.
+    """
     try:
         protocol = archived(opened, early)
     except Broken:
         return {}  # a copy that was changed: what is told together cannot be measured, and says so
     now = dict(_parts(opened.entries[-1], opened.protocol))
     alike = [(name, one) for name, one in _parts(early, protocol) if name in now and one[1].protocol]
-    raw = entered(opened, early, NAME) if alike else None
-    if raw is None:
+    if not alike:
         return {}
+    raw = kept_file(opened, early, NAME)
+    if raw is None:
+        return None
     then = parsed(DrawsFile, NAME, raw)
     return {
         joined(one.columns): _same_answers(opened, early, now[name], (then, place)) for name, (place, one) in alike

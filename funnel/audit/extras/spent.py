@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from funnel.audit.extras.base import Release
-from funnel.audit.extras.noise import noisy
+from funnel.audit.extras.noise import as_stated, noisy
 from funnel.audit.extras.pinned import lock_facts
+from funnel.audit.kernel.exact import IntArray
 from funnel.audit.kernel.opened import content, parsed
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.format.counts import Private
@@ -41,7 +42,7 @@ def check(opened: Release) -> str | Unchecked:
         ("what estimates spent", (float(epsilon), len(before), float(total)), told),
     ])  # fmt: skip
     _drawn_once(opened, private, charges[0].terms)
-    kept = _as_charged(opened, [entry for entry in entries if isinstance(entry, EstimateEntry)])
+    kept = _as_charged(opened.root, private.name, [x for x in entries if isinstance(x, EstimateEntry)])
     if budget is not None and total > Fraction(budget):
         if one.locked:
             now = f"{number(float(total))} nats by now"
@@ -52,13 +53,13 @@ def check(opened: Release) -> str | Unchecked:
     return f"{counted(len(before), 'estimate')} so far, {number(float(total))} nats together{unseen}"
 
 
-def _as_charged(opened: Release, charges: list[EstimateEntry]) -> set[str]:
+def _as_charged(root: Path, own: str, charges: list[EstimateEntry]) -> set[str]:
     """The estimates that are kept, of whatever release or none: the charge of each is what it says. Raises Broken."""
     told = {entry.name: (Fraction(entry.epsilon), entry.terms) for entry in charges}
     kept = set[str]()
-    for path in sorted((opened.root / FOLDER).glob("*.json")):
+    for path in sorted((root / FOLDER).glob("*.json")):
         facts = path.stat()
-        name, epsilon, terms = _told(path, facts.st_ino, facts.st_size, facts.st_mtime_ns)
+        name, epsilon, terms = _told(path, path.stem == own, facts.st_ino, facts.st_size, facts.st_mtime_ns)
         agree(f"{FOLDER}/{path.name}", [("name", path.stem, name)])
         agree(NAME, [(f"charge of {name}", (Fraction(epsilon), terms), told.get(name))])
         kept.add(name)
@@ -66,10 +67,24 @@ def _as_charged(opened: Release, charges: list[EstimateEntry]) -> set[str]:
 
 
 @cache
-def _told(path: Path, *_: int) -> tuple[str, str, str]:
-    """What a kept estimate says of itself; once, for all releases of a folder. Raises Broken."""
-    file = parsed(EstimatedFile, f"{FOLDER}/{path.name}", content(path))
+def _told(path: Path, own: bool, *_: int) -> tuple[str, str, str]:
+    """What a kept estimate says of itself, and has the noise for it; once, for all releases of a folder. Raises Broken.
+
+    Noise of the `own` estimate is looked at where its counts are.
+    """
+    name = f"{FOLDER}/{path.name}"
+    file = parsed(EstimatedFile, name, content(path))
+    _, added, taken = _lists(file, name)
+    if not own:
+        as_stated(name, added - taken, file.epsilon)
     return file.name, file.epsilon, file.terms
+
+
+def _lists(file: EstimatedFile, name: str) -> IntArray:
+    """What was counted, the noise added and the noise taken, (3, m). Raises Broken."""
+    if len({len(row) for row in file.cells}) > 1 or len(file.cells) != 3:
+        raise Broken(name, "these are no counts with their noise", "three lists of a length", len(file.cells))
+    return np.array(file.cells, np.int64)
 
 
 def _drawn_once(opened: Release, private: Private, terms: str) -> None:
@@ -78,9 +93,7 @@ def _drawn_once(opened: Release, private: Private, terms: str) -> None:
     kept = parsed(EstimatedFile, name, content(opened.root / name))
     _, true, noise = noisy(private)
     own = sorted(np.column_stack([true, np.maximum(noise, 0), np.maximum(-noise, 0)]).tolist())
-    if len({len(row) for row in kept.cells}) > 1 or len(kept.cells) != 3:
-        raise Broken(name, "these are no counts with their noise", "three lists of a length", len(kept.cells))
     agree(name, [
         ("estimate", (private.name, private.epsilon, terms), (kept.name, kept.epsilon, kept.terms)),
-        ("counts and noise", own, sorted(np.array(kept.cells, np.int64).T.tolist())),
+        ("counts and noise", own, sorted(_lists(kept, name).T.tolist())),
     ])  # fmt: skip
