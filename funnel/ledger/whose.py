@@ -91,11 +91,16 @@ def assuming(found: Together, identity: Identity) -> Together:
 
 def told(identity: Identity) -> dict[str, Any]:
     """What commands print of it as JSON."""
-    return {key: schema.as_json(getattr(identity, key)) for key in ("numbered", "assumes", "seen")}
+    return {key: schema.as_json(getattr(identity, key)) for key in ("numbered", "assumes", "seen", "lost")}
 
 
 def assumed(identity: Identity) -> str:
-    """What the figures of an entry take for granted, and what a sample shows of it."""
+    """What the figures of an entry take for granted, what a sample shows of it, and which nights it does not go by."""
+    without = f"; {some(identity.lost, 3)} kept no digest and counts to go by" if identity.lost else ""
+    return f"{_assumed(identity)}{without}"
+
+
+def _assumed(identity: Identity) -> str:
     if not identity.assumes:
         return "nothing is taken for granted of people or values that digests do not show"
     told = f"takes for granted: {', '.join(identity.assumes)}"

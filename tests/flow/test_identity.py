@@ -261,7 +261,7 @@ def test_over_a_private_estimate_nobody_is_compared(night: Folder) -> None:
         assert done.json["identity"]["seen"] is None
     assumes = ["identifiers unchanged", "values unchanged", "comings and goings tell nothing"]
     assert (done.json["identity"]["assumes"], done.json["composed"]["how"]) == (assumes, "unchanged")
-    assert set(done.json["identity"]) == {"numbered", "assumes", "seen"}
+    assert set(done.json["identity"]) == {"numbered", "assumes", "seen", "lost"}
     assert night.audited() == set()
 
 
@@ -418,6 +418,8 @@ def test_what_was_not_at_hand_for_a_night_may_come_back(
     done = night([(s, "0" if i % 40 == 0 else x) for i, (s, x) in enumerate(people)], **terms, accept="unbounded")
     assert done.code == 0 and night.entry["identity"]["lost"] == [first.name]
     assert f"of {first.name} digest and counts are not both kept any more" in done.err
+    ledger = night.command("ledger", night.path / "policy.yaml")
+    assert f"; {first.name} kept no digest and counts to go by" in ledger.out
     assert night.entry["drawn"][0]["since"] == [night.entry["release"]]
     second = night.path / "releases" / night.entry["release"]
     for _ in range(2):
