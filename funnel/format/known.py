@@ -52,3 +52,10 @@ class KnownFile:
     format: Literal["funnel-known/1"]
     levels: tuple[Level, ...]
     cells: Rows
+
+    def flaws(self) -> Flaws:
+        """Each level is there once, and own values of a column, where they are told, before what is released of it."""
+        told = [(one.column, one.level) for one in self.levels]
+        first = dict(reversed(told))
+        if len({*told}) < len(told) or any(level == OWN != first[column] for column, level in told):
+            yield "levels", "each once, and the own one of a column first", told

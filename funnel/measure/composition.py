@@ -171,12 +171,22 @@ def spread(group: Sequence[AnyProtocol], asked: Sequence[Input] | None = None) -
     worst = Fraction(1)
     for releases in {one & other for one in kinds for other in kinds} - {frozenset()}:
         inside = [x for x, pattern in patterns.items() if releases <= pattern]
-        law = overlap([plain[i] for i in sorted(releases)], inside)
-        ratio = None if law is None else widest(law.rows)
+        ratio = _widest([plain[i] for i in sorted(releases)], inside)
         if ratio is None:
             return None
         worst = max(worst, ratio)
     return worst
+
+
+def _widest(group: Sequence[Protocol], asked: Sequence[Input]) -> Fraction | None:
+    """The largest ratio between inputs that all of a group know; of one protocol, however large it is, by itself."""
+    if len(group) == 1:
+        (one,) = group
+        places = {name: code for code, name in enumerate(all_inputs(one))}
+        codes = [places[name] for name in drawn_as(one, asked) if name is not None]
+        return widest(one.weights.reshape(len(one.weights), -1)[:, codes])
+    law = overlap(group, asked)
+    return None if law is None else widest(law.rows)
 
 
 def _spread_of_sets(group: Sequence[UnaryProtocol]) -> Fraction | None:

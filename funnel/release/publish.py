@@ -14,12 +14,11 @@ from funnel.errors import FunnelError, InternalError, ReleaseError
 from funnel.files import FULL, make_open, sync, sync_tree, undisturbed, write_error, writing
 from funnel.format.fields import RELEASE_ID as _ID
 from funnel.format.journal import Line, ReleaseEntry
-from funnel.format.place import SEEN
 from funnel.ledger.archive import keep_protocol
 from funnel.ledger.journal import Journal
 from funnel.release.feed import Feed
 from funnel.release.holding import alone, busy
-from funnel.release.recover import Leftovers, check_entered, put_away, staged_for
+from funnel.release.recover import Leftovers, check_entered, mark_seen, put_away, staged_for
 
 
 class Publisher:
@@ -102,6 +101,8 @@ class Publisher:
             self.public.rename(self.target)
         try:
             sync(self.to)
+            with suppress(OSError):  # else the next run does so
+                mark_seen(self.private_root / self.release_id)
             if self._newest():
                 self._latest.replace(self.to / "latest")
                 sync(self.to)
@@ -110,8 +111,6 @@ class Publisher:
         except OSError as error:
             self._seen = True
             raise self._unconfirmed(error) from error
-        with suppress(OSError):
-            (self.private_root / self.release_id / SEEN).touch(mode=0o600)
         return self.target
 
     def _unconfirmed(self, error: OSError) -> ReleaseError:

@@ -14,6 +14,7 @@ from funnel.files import sync, writing
 from funnel.format import counts, evidence, people
 from funnel.format.fields import RELEASE_ID as _ID
 from funnel.format.journal import ReleaseEntry
+from funnel.format.place import SEEN
 from funnel.format.protocol import FOLDER
 
 _ASIDE = re.compile(rf"\.(?:staging|spill|latest|releases|to)-({_ID})")
@@ -40,7 +41,7 @@ class Leftovers:
         self._known = self._entered | {release_id for _, release_id in self._hidden} | set(releases(private))
 
     def remove(self) -> list[str]:
-        """Remove all of it, and finish what had only `latest` left to do; what to tell of it.
+        """Remove all of it, and finish what had only its mark or `latest` left to do; what to tell of it.
 
         Of a release that never became visible the evidence is put away. Its entry stays, and counts.
         """
@@ -66,6 +67,11 @@ class Leftovers:
                 with writing(self.private):
                     remove(path)
         self._remove_protocols()
+        with writing(self.private):
+            for one in self._entered:
+                kept = self.private / one
+                if kept.is_dir() and not (kept / SEEN).exists() and (self.to / one).is_dir():
+                    mark_seen(kept)
         return [self._told(release_id, waiting.get(release_id)) for release_id in sorted(cut_off | {*waiting})]
 
     def _waiting(self, here: Set[str]) -> dict[str, Path]:
@@ -120,6 +126,12 @@ def _may_be(path: Path) -> bool:
 def staged_for(release_id: str) -> str:
     """The name of a link in PRIVATE to the folder in which this release is staged."""
     return f".to-{release_id}"
+
+
+def mark_seen(evidence: Path) -> None:
+    """Say in its evidence that a release was visible once. Raises OSError."""
+    (evidence / SEEN).touch(mode=0o600)
+    sync(evidence)
 
 
 def put_away(private: Path, release_id: str, *, entered: bool) -> None:

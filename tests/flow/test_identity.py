@@ -349,7 +349,8 @@ def said_to_be_the_same(night: Folder, **changes: Any) -> tuple[Path, Path, Path
         edit(folder / "people.json", lambda file: file.update({"content": content, **changes}))
         digest = {"content": content, "people_sha256": sha((folder / "people.json").read_bytes())}
         line["entry"]["identity"] |= digest | {"secret": both[0].name, "numbered": both[0].name}
-        line["entry"]["drawn"][0]["since"] = [both[0].name]
+        for one in line["entry"]["drawn"]:
+            one["since"] = [both[0].name] * len(one["columns"])
     rechain(private, lines)
     seal([Forged(night.path / "releases" / one.name, one) for one in both])
     return both[0], night.path / "releases" / both[1].name, private
@@ -486,24 +487,64 @@ def test_a_sample_is_of_as_many_as_there_are_and_equal_rows_have_equal_counts(ni
     assert "there are not as many people in the sample as chance has in one" in told(1, 4500)
 
 
-def test_a_sample_has_of_each_value_as_many_as_chance_has(night: Folder) -> None:
-    """All people of one value, and so fewer of the others: as many altogether, and as many as there are of each."""
-    people = everybody({cell: 25 * many for cell, many in COUNTS.items()})
-    release = Path(night(people).json["release"])
-    private = night.path / "private"
-    (kept,) = private.glob("2*")
+@pytest.mark.parametrize("how", ["plain", "in small cells", "under a lock"])
+def test_a_sample_has_of_each_value_as_many_as_chance_has(night: Folder, how: str) -> None:
+    """Too many people of one value, and so fewer of others: as many altogether, and as many as there are of each."""
+    many = 25 * sum(COUNTS.values())
+    people = [*everybody({cell: 25 * number for cell, number in COUNTS.items()})]
+    columns: list[Any] = [{"name": "x", "unseen": "drop"}, *(["z"] if how == "in small cells" else [])]
+    source = {"source": {"table": "t.parquet", "entity": "id"}}
+    fresh = {"draws": {"kind": "fresh"}, "accept": "unbounded"}
+    policy = write_policy(night.path, **TERMS | source | fresh | {"public": columns, "estimate": {"minimum": 1}})
+
+    def write(people: Sequence[Person]) -> None:
+        told = {"id": [*range(len(people))], "s": [s for s, _ in people], "x": [x for _, x in people]}
+        pq.write_table(pa.table(told | {"z": [str(i % 2000) for i in told["id"]]}), night.path / "t.parquet")
+
+    write(people)
+    if how == "under a lock":
+        funnel.make_lock(policy, room=0.5)
+        write([*people, *[("a", "9")] * 40])
+    release, private = Path(funnel.run(policy, locked=how == "under a lock").release), night.path / "private"
+    assert night.audited() == set()
+    kept = private / release.name
     file = json.loads((kept / "people.json").read_text())
-    rows = sorted(file["sample"], key=lambda row: row[1:] != file["sample"][0][1:])
-    (own, many), = Counter([tuple(row[1:]) for row in rows]).most_common(1)
-    moved = [row for row in rows if tuple(row[1:]) != own][:many // 2]
-    for row in moved:
-        row[1:] = own
-    edit(kept / "people.json", lambda old: old.update(sample=sorted(rows)))
+    zero = file["labels"][1].index("0")
+    every = Counter((s, x, str(i % 2000)) if how == "in small cells" else (s, x) for i, (s, x) in enumerate(people))
+    told = [tuple(map(list.__getitem__, file["labels"], row[1:])) for row in file["sample"]]
+    sampled, moved = Counter(told), 0
+    for row, (s, x, *rest) in zip(file["sample"], told, strict=True):
+        if x == "1" and moved < many // 40 and sampled[s, "0", *rest] < every[s, "0", *rest]:
+            sampled[s, "0", *rest] += 1
+            moved, row[2] = moved + 1, zero
+    assert moved > 200
+    edit(kept / "people.json", lambda old: old.update(sample=file["sample"]))
     lines = lines_of(private)
     lines[-1]["entry"]["identity"]["people_sha256"] = sha((kept / "people.json").read_bytes())
     rechain(private, lines)
     seal([Forged(release, kept)])
     said = "there are not as many with each value in the sample as chance has"
+    assert said in detail(funnel.audit_release(release, private), "ledger-identity")
+
+
+def test_of_more_rows_than_a_sample_holds_that_are_nobodys_there_is_none(night: Folder) -> None:
+    night(everybody({cell: 25 * many for cell, many in COUNTS.items()}), draws={"kind": "fresh"})
+    assert night.audited() == set()
+
+
+@pytest.mark.parametrize("public", [["x", "z"], [["x", "z"]]], ids=["two blocks", "one"])
+def test_a_hash_of_all_rows_is_held_to_the_counts_of_columns_together(night: Folder, public: list[Any]) -> None:
+    """As many have each value of each column with a secret, but not with one of the other column."""
+    terms = {"source": {"table": "t.parquet"}, "draws": {"kind": "fresh"}, "public": public, "accept": "unbounded"}
+    policy = write_policy(night.path, **TERMS | terms)
+    for turn in (0, 1):
+        rows = [(s, x, (x + z + turn * (s == "a")) % 2) for s in "ab" for x in (0, 1) for z in (0, 0, 0, 1)] * 20
+        columns = {name: [str(row[place]) for row in rows] for place, name in enumerate("sxz")}
+        pq.write_table(pa.table(columns), night.path / "t.parquet")
+        funnel.run(policy)
+    assert night.audited() == set()
+    first, release, private = said_to_be_the_same(night)
+    said = f"its hash says that all rows are those of {first.name}: x, z of them are not"
     assert said in detail(funnel.audit_release(release, private), "ledger-identity")
 
 

@@ -102,6 +102,16 @@ def hidden_value(file):
     return replace(file, cells=((s, x, z, 0, *others), *rest))
 
 
+def test_own_values_are_the_first_level_of_a_column():
+    """Of the levels that tell what is released the kernel goes by the labels, and not by the last one told."""
+    file, *_ = made()
+    column = file.levels[0].column
+    own, released = Level(column, "own", ("0",)), Level(column, "released", ("1",))
+    assert not [*replace(file, levels=(own, released)).flaws()]
+    for levels in ((released, own), (own, own), (own, released, released)):
+        assert [*replace(file, levels=levels).flaws()]
+
+
 def fewer_levels(file):
     return replace(file, levels=file.levels[1:], cells=tuple((*row[:3], *row[4:]) for row in file.cells))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
@@ -16,10 +16,14 @@ from funnel.audit.kernel.drawing import FALSE_ALARM, strays
 from funnel.audit.kernel.exact import IntArray
 from funnel.audit.kernel.opened import content, parsed
 from funnel.audit.kernel.verdict import Broken, agree
+from funnel.data.alphabet import OTHER
 from funnel.draw.people import sample_bits
 from funnel.format import people
 from funnel.format.journal import ReleaseEntry
 from funnel.format.people import PeopleFile
+
+Values = tuple[str | None, ...]
+"""Of secret and public columns."""
 
 
 def digest(folder: Path, entry: ReleaseEntry) -> PeopleFile | None:
@@ -84,22 +88,37 @@ def _is_counted(opened: Release, file: PeopleFile) -> None:
     """
     named = [{*one.values} for one in opened.alphabets]
     ends = [*accumulate((len(one.columns) for one in opened.alphabets), initial=len(file.secret))]
-    kept, left_out = Counter[Hashable](), False
+    kept, left_out = Counter[Values](), False
     for row in file.sample:
         values = tuple(labels[code] for labels, code in zip(file.labels, row[1:], strict=True))
         if all(values[i:j] in one for (i, j), one in zip(pairwise(ends), named, strict=True)):
             kept[values] += 1
         else:
             left_out = True
-    counted = Counter[Hashable]()
+    counted = Counter[Values]()
     for values, number in opened.by_label().items():
         counted[tuple(chain.from_iterable(values))] += number
     whole = not file.bits and file.entity is not None and not left_out
     if kept - counted or (left_out and opened.manifest.locked is None) or (whole and kept != counted):
         raise Broken(people.NAME, "the sample is not of the records counted", "values that they have", "others")
-    if file.bits and not left_out:
-        found = [[kept[cell], number - kept[cell]] for cell, number in counted.items()]
-        _by_chance(np.array(found), 0.5**file.bits, "there are not as many with each value in the sample as chance has")
+    if file.bits and file.entity is not None:
+        # Of those counted under `other` a lock does not know all values.
+        sure = {cell: n for cell, n in counted.items() if opened.manifest.locked is None or OTHER not in cell}
+        secret, width = [*range(len(file.secret))], ends[-1]
+        of = [[*range(width)], *([*secret, place] for place in range(len(secret), width))]
+        for places in of:
+            _by_chance(*_in_sample(sure, kept, places), share=0.5**file.bits, often=len(of))
+
+
+def _in_sample(counted: Mapping[Values, int], kept: Counter[Values], places: Sequence[int]) -> tuple[str, IntArray]:
+    """Of each combination of some columns' values, how many are in a sample, and how many are not, (m, 2)."""
+    every, found = Counter[Values](), Counter[Values]()
+    for cell, number in counted.items():
+        some = tuple(cell[place] for place in places)
+        every[some] += number
+        found[some] += kept[cell]
+    rows = [[found[one], number - found[one]] for one, number in every.items()]
+    return "with each value in the sample as chance has", np.array(rows, np.int64).reshape(-1, 2)
 
 
 def _is_sampled(file: PeopleFile) -> None:
@@ -108,12 +127,12 @@ def _is_sampled(file: PeopleFile) -> None:
     if not file.bits:
         agree(people.NAME, [(what, file.rows, found)])
         return
-    told = f"there are not as many {what} as chance has in one"
-    _by_chance(np.array([[found, file.rows - found]]), 0.5**file.bits, told)
+    _by_chance(f"{what} as chance has in one", np.array([[found, file.rows - found]]), share=0.5**file.bits)
 
 
-def _by_chance(found: IntArray, share: float, told: str) -> None:
-    """Of each row of people (m, 2) about as many are in a sample, and others, as it is a part of all. Raises Broken."""
+def _by_chance(what: str, found: IntArray, *, share: float, often: int = 1) -> None:
+    """Of each row of people (m, 2) about a share is in a sample, of whom that is asked so often. Raises Broken."""
     chance, _ = strays(found.sum(axis=1, keepdims=True) * np.array([[share, 1 - share]]), found)
-    if not chance >= FALSE_ALARM:
+    if not chance * often >= FALSE_ALARM:
+        told = f"there are not as many {what}"
         raise Broken(people.NAME, told, f"about one in {round(1 / share)}", found[:, 0].tolist(), improbable=True)

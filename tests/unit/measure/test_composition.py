@@ -350,6 +350,16 @@ def test_too_large_is_said_and_not_begun() -> None:
     assert not measurable(7, [40, 40], [law, law], 1000)
 
 
+def test_one_protocol_is_never_too_large() -> None:
+    """Its own weights say what two values tell; the auditor finds it from the same ones."""
+    values = [f"x{i}" for i in range(600)]
+    weights = np.ones((600, 600), np.int64) + np.diag(np.full(600, 424))
+    law = two_values(weights.tolist(), 10, values)
+    assert spread([law, law]) == law.spread() == 425
+    assert spread([law], [(None, ("x0",)), (None, ("x1",))]) == 425
+    assert spread([law], [(None, ("x0",))]) == 1
+
+
 def test_a_year_of_changed_protocols_is_overlapped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every night another protocol, one key: intervals are cut ever finer, and the tuples stay countable."""
     rng = np.random.default_rng(2)

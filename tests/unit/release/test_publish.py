@@ -115,10 +115,14 @@ def listed(to: Path) -> set[str]:
 
 
 def assert_tidy(to: Path, private: Path) -> None:
-    """Nothing of any run is left aside; of an entered release that nobody can see there is what nights compare with."""
+    """Nothing of any run is left aside; of an entered release that nobody can see there is what nights compare with.
+
+    Those that are seen are marked, whatever was killed.
+    """
     assert [path.name for path in to.iterdir() if path.name[0] == "."] == []
     entered = {entry.release for entry in Journal(private).releases()}
     assert {path.name for path in private.iterdir()} <= KEPT | entered
+    assert all((private / name / "published").is_file() for name in seen(to) & entered)
     for name in entered - seen(to):
         assert {path.name for path in (private / name).iterdir()} == {"people.json", "evidence.json"}
 
