@@ -69,8 +69,8 @@ class Leftovers:
         self._remove_protocols()
         with writing(self.private):
             for one in self._entered:
-                kept = self.private / one
-                if kept.is_dir() and not (kept / SEEN).exists() and (self.to / one).is_dir():
+                kept, place = self.private / one, self._places.get(one, self.to)
+                if kept.is_dir() and not (kept / SEEN).exists() and os.path.isdir(place / one):  # noqa: PTH112 - as above
                     mark_seen(kept)
         return [self._told(release_id, waiting.get(release_id)) for release_id in sorted(cut_off | {*waiting})]
 

@@ -47,6 +47,16 @@ def test_a_release_that_nobody_saw_leaves_its_entry_and_whom_it_was_about(tmp_pa
         assert publisher.told == []
 
 
+def test_a_run_that_publishes_elsewhere_marks_what_a_killed_one_made_visible(tmp_path: Path) -> None:
+    to, private = folders(tmp_path)
+    release(to, private, an_id(1))
+    (private / an_id(1) / "published").unlink()
+    (private / staged_for(an_id(1))).symlink_to(to)
+    release(tmp_path / "elsewhere", private, an_id(2))
+    assert (private / an_id(1) / "published").is_file()
+    assert not (private / staged_for(an_id(1))).is_symlink()
+
+
 def test_a_release_that_was_taken_away_keeps_its_evidence(tmp_path: Path) -> None:
     """Only what is still staged was never seen."""
     to, private = folders(tmp_path)
