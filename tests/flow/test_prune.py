@@ -295,7 +295,10 @@ def test_what_stays_is_held_to_mark_ledger_and_evidence(spoil, claims, home: Pat
     spoil(home / "releases" / first, home / "private" / first)
     found = audited(home)
     assert failing(found.releases[0]) == claims
-    assert found.verdict.startswith("1 release of 4 FAILS")
+    # A later night has the same rows, by their hash: what their counts are held to is not what was entered.
+    later = ["ledger-identity"] if "counts" in claims else []
+    assert [claim for one in found.releases[1:] for claim in failing(one)] == later
+    assert found.verdict.startswith("2 releases of 4 FAIL" if later else "1 release of 4 FAILS")
 
 
 def test_what_lies_elsewhere_behind_a_link_is_not_pruned(home: Path) -> None:
