@@ -52,7 +52,7 @@ def known_again(
         people.content, lambda: people, sha256, partial(by_value, joint), policy.sensitive, release, own[0].present,
     )  # fmt: skip
     blind = policy.estimate.epsilon is not None
-    kept = [_Kept(policy.private, entry) for entry in entries]
+    kept = [_Earlier(policy.private, entry) for entry in entries]
     earlier = [_night(policy.private, policy.to, one) for one in kept]
     found = identify(tonight, earlier, blind=blind, finer=policy.privacy.asks_own)
     lost = tuple(one.entry.release for one in kept if one.is_lost)
@@ -134,7 +134,7 @@ def hidden_versions(secret: Sequence[str], entries: Sequence[ReleaseEntry]) -> s
     return {one.identity.secret for one in entries if one.own.together.sensitive == tuple(secret)}
 
 
-class _Kept:
+class _Earlier:
     """What is kept of an earlier release, for what is asked of it: its digest and its counts, or neither."""
 
     def __init__(self, private: Path, entry: ReleaseEntry) -> None:
@@ -158,7 +158,7 @@ class _Kept:
         return by_value(joint_of(file.secret, file.blocks, file.cells), name)
 
 
-def _night(private: Path, to: Path, kept: _Kept) -> Night:
+def _night(private: Path, to: Path, kept: _Earlier) -> Night:
     entry = kept.entry
     told, published = entry.identity, to / entry.release / protocol.NAME
     return Night(

@@ -128,10 +128,10 @@ def staged_for(release_id: str) -> str:
     return f".to-{release_id}"
 
 
-def mark_seen(evidence: Path) -> None:
+def mark_seen(kept: Path) -> None:
     """Say in its evidence that a release was visible once. Raises OSError."""
-    (evidence / SEEN).touch(mode=0o600)
-    sync(evidence)
+    (kept / SEEN).touch(mode=0o600)
+    sync(kept)
 
 
 def put_away(private: Path, release_id: str, *, entered: bool) -> None:

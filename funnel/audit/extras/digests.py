@@ -104,13 +104,14 @@ def _is_counted(opened: Release, file: PeopleFile) -> None:
     if file.bits and file.entity is not None:
         # Of those counted under `other` a lock does not know all values.
         sure = {cell: n for cell, n in counted.items() if opened.manifest.locked is None or OTHER not in cell}
-        secret, width = [*range(len(file.secret))], ends[-1]
-        of = [[*range(width)], *([*secret, place] for place in range(len(secret), width))]
-        for places in of:
-            _by_chance(*_in_sample(sure, kept, places), share=0.5**file.bits, often=len(of))
+        secret, *public = [*range(ends[0])], *range(ends[0], ends[-1])
+        columns = [[*secret, *public], *([*secret, one] for one in public)]
+        for places in columns:
+            found, what = _in_sample(sure, kept, places), "with each value in the sample as chance has"
+            _by_chance(what, found, share=0.5**file.bits, often=len(columns))
 
 
-def _in_sample(counted: Mapping[Values, int], kept: Counter[Values], places: Sequence[int]) -> tuple[str, IntArray]:
+def _in_sample(counted: Mapping[Values, int], kept: Counter[Values], places: Sequence[int]) -> IntArray:
     """Of each combination of some columns' values, how many are in a sample, and how many are not, (m, 2)."""
     every, found = Counter[Values](), Counter[Values]()
     for cell, number in counted.items():
@@ -118,7 +119,7 @@ def _in_sample(counted: Mapping[Values, int], kept: Counter[Values], places: Seq
         every[some] += number
         found[some] += kept[cell]
     rows = [[found[one], number - found[one]] for one, number in every.items()]
-    return "with each value in the sample as chance has", np.array(rows, np.int64).reshape(-1, 2)
+    return np.array(rows, np.int64).reshape(-1, 2)
 
 
 def _is_sampled(file: PeopleFile) -> None:
