@@ -548,6 +548,90 @@ def test_a_hash_of_all_rows_is_held_to_the_counts_of_columns_together(night: Fol
     assert said in detail(funnel.audit_release(release, private), "ledger-identity")
 
 
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ("u.parquet", "whose policy names another; expected t.parquet, found u.parquet"),
+        ("u/../t.parquet", "; that t.parquet and u/../t.parquet are one table is the publisher’s word"),
+        ("t.parquet", ""),
+        ("u.parquet", "; no policy is kept of {first}, said to be of that table"),
+    ],
+)
+def test_tables_that_are_said_to_be_one_have_one_name_in_their_policies(
+    night: Folder, table: str, told: str
+) -> None:
+    """A digest with the hash of another table's name: like counts of nobody would be of the same column."""
+    (night.path / "u").mkdir()
+    terms = TERMS | {"draws": {"kind": "fresh"}, "accept": "unbounded"}
+    for name, description in (("t.parquet", "first"), (table, "second")):
+        night.write(everybody(), table=name)
+        funnel.run(write_policy(night.path, **terms, source={"table": name}, description=description))
+    assert night.audited() == set()
+    private = night.path / "private"
+    first, second = sorted(private.glob("2*"))
+    name, lines = json.loads((first / "people.json").read_text())["table"], lines_of(private)
+    edit(second / "people.json", lambda file: file.update(table=name))
+    digest = {"table": name, "people_sha256": sha((second / "people.json").read_bytes())}
+    lines[-1]["entry"]["identity"] |= digest | {"secret": first.name}
+    lines[-1]["entry"]["drawn"][0]["since"] = [first.name]
+    rechain(private, lines)
+    seal([Forged(night.path / "releases" / one.name, one) for one in (first, second)])
+    if "no policy" in told:
+        (first / "policy.yaml").unlink()
+    found = detail(funnel.audit_release(night.path / "releases" / second.name, private), "ledger-identity")
+    assert found.endswith(told.format(first=first.name)) and ("word" in found) == ("word" in told)
+
+
+def knowing(night: Folder, *, moved: bool = False) -> Path:
+    """The policy of a table in which own values may be known; some have `moved` inside a bin."""
+    rows = [(s, x, n) for s in "ab" for x in "01" for n in (10, 20, 60) for _ in range(30)]
+    own = [10 if moved and (x, n) == ("0", 20) and i % 3 else n for i, (_, x, n) in enumerate(rows)]
+    table = {"id": [*range(len(rows))], "s": [s for s, *_ in rows], "x": [x for _, x, _ in rows], "n": own}
+    pq.write_table(pa.table(table), night.path / "t.parquet")
+    columns = ["x", {"name": "n", "bins": [10, 50, 90]}]
+    terms = {"privacy": {"notion": "srlip", "epsilon": 0.4, "knows": 1}, "public": columns, "mechanism": "optimal"}
+    fresh = {"draws": {"kind": "fresh"}, "accept": "unbounded", "source": {"table": "t.parquet", "entity": "id"}}
+    return write_policy(night.path, **TERMS | terms | fresh)
+
+
+@pytest.mark.parametrize("dodge", [False, True])
+def test_what_may_be_known_of_the_same_rows_is_the_same(night: Folder, *, dodge: bool) -> None:
+    """Own values that move inside a bin, or that have no name any more, with the hash of the night before."""
+    funnel.run(knowing(night))
+    funnel.run(knowing(night, moved=True))
+    assert night.audited() == set()
+    first, second = sorted((night.path / "private").glob("2*"))
+    if dodge:
+        edit(second / "known.json", unnamed)
+    digest = json.loads((second / "people.json").read_text())
+    digest["sample"] = json.loads((first / "people.json").read_text())["sample"]
+    (second / "people.json").write_text(json.dumps(digest))
+    first, release, private = said_to_be_the_same(night)
+    said = f"its hash says that all rows are those of {first.name}: known.json of them are not"
+    assert said in detail(funnel.audit_release(release, private), "ledger-identity")
+
+
+def test_where_nothing_is_left_of_what_may_be_known_of_the_same_rows_that_is_said(night: Folder) -> None:
+    policy = knowing(night)
+    funnel.run(policy)
+    release = funnel.run(policy).path
+    first = min((night.path / "private").glob("2*"))
+    (first / "known.json").unlink()
+    gone = f"; no known.json is kept of {first.name}, whose rows these are said to be"
+    assert detail(funnel.audit_release(release, night.path / "private"), "ledger-identity").endswith(gone)
+
+
+def unnamed(known: Any) -> None:
+    """Own values below fifty that are told of nobody."""
+    place = next(place for place, one in enumerate(known["levels"]) if one["level"] == "own")
+    known["levels"][place]["values"] = ["60"]
+    cells = Counter[tuple[int, ...]]()
+    for *codes, number in known["cells"]:
+        codes[3 + place] = int(codes[3 + place] == 3)
+        cells[tuple(codes)] += number
+    known["cells"] = [[*codes, number] for codes, number in sorted(cells.items())]
+
+
 @pytest.mark.parametrize("rule", ["error", "drop"])
 def test_a_digest_under_a_lock_is_of_those_who_were_drawn_for(night: Folder, rule: str) -> None:
     """That of the night before, kept once more: by it all would be as they were, and counts show that they are not."""

@@ -12,13 +12,17 @@ from funnel.audit.extras.base import Release
 from funnel.audit.extras.digests import digest, fits
 from funnel.audit.extras.parts import archived, kept_file
 from funnel.audit.extras.rows import same_rows
+from funnel.audit.extras.tables import one_table
+from funnel.audit.extras.told import Told
 from funnel.audit.kernel.opened import parsed
 from funnel.audit.kernel.verdict import Broken, Unchecked, agree
 from funnel.data import AnyProtocol
 from funnel.data.convert import joint_of, protocols_of
-from funnel.format import counts, people
+from funnel.format import counts, known, people, terms
 from funnel.format.counts import CountsFile
 from funnel.format.journal import NAME, Identity, ReleaseEntry
+from funnel.format.known import KnownFile
+from funnel.format.terms import TermsFile
 from funnel.ledger.identity import identify
 from funnel.ledger.nights import Night, Table
 from funnel.ledger.whose import by_value, granted
@@ -36,6 +40,7 @@ def check(opened: Release) -> str | Unchecked:
     if own.digest is None:
         raise Broken(people.NAME, "the digest is not there", "people.json", None)
     fits(opened, own.digest)
+    named = one_table(opened, before)
     earlier = [_night(opened, one) for one in before]
     blind = opened.terms.estimate.kind == "private"
     # The last one does: those before it are held to each other where it is audited.
@@ -45,8 +50,11 @@ def check(opened: Release) -> str | Unchecked:
     if same is not None:
         entered = next(one for one in before if one.release == same.release)
         kept = _counts(opened, entered)
-        same_rows((own, same), (opened.counts, kept))
+        finer = _told(opened, entered, kept)
+        same_rows((own, same), (opened.counts, kept), finer)
         lost = "no digest is" if same.digest is None else "no counts are" if kept is None else ""
+        if not lost and finer is None and known.NAME in opened.evidence.files:
+            lost = f"no {known.NAME} is"
         gone = lost and f"; {lost} kept of {same.release}, whose rows these are said to be"
     found = identify(own, earlier, blind=blind, finer=opened.manifest.parameters.knows is not None)
     told, file = entry.identity, own.digest
@@ -65,7 +73,7 @@ def check(opened: Release) -> str | Unchecked:
     seen = identity.seen
     people_seen = "" if seen is None else f", {seen.people:.2%} of the sample were among those read for {seen.since}"
     without = f"; that run found no digest and counts of {some(told.lost, 3)}" if told.lost else ""
-    return f"assumes {' and '.join(identity.assumes) or 'nothing'}{people_seen}{gone}{without}"
+    return f"assumes {' and '.join(identity.assumes) or 'nothing'}{people_seen}{gone}{without}{named}"
 
 
 def _night(opened: Release, entry: ReleaseEntry) -> Night:
@@ -99,3 +107,14 @@ def _counts(opened: Release, entry: ReleaseEntry) -> CountsFile | None:
         return opened.counts
     raw = None if entry.release in own.identity.lost else kept_file(opened, entry, counts.NAME)
     return None if raw is None else parsed(CountsFile, counts.NAME, raw)
+
+
+def _told(opened: Release, entry: ReleaseEntry, kept: CountsFile | None) -> tuple[Told, Told] | None:
+    """What may be known of tonight's records and of an earlier night's; None where one of both tells nothing."""
+    if known.NAME not in opened.evidence.files or kept is None:
+        return None
+    files = [kept_file(opened, entry, name) for name in (known.NAME, terms.NAME)]
+    if files[0] is None or files[1] is None:
+        return None
+    then = parsed(KnownFile, known.NAME, files[0]), kept, parsed(TermsFile, terms.NAME, files[1]).estimate.minimum
+    return Told(opened.known_file, opened.counts, opened.manifest.estimate.minimum), Told(*then)

@@ -1,27 +1,30 @@
 """Two nights of which one hash says that all rows are the same: so are their counts, and the people of their digests.
 
+So is what may be known of them, of a column's own values or groups as far as both nights tell of these.
+
 Values are compared as far as both nights mean and name the same by them. Where a lock does not know a value, its rows
 are in no count, or under `other`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from funnel.audit.extras.told import Cells, Told, told_alike
 from funnel.audit.kernel.verdict import Broken
 from funnel.data.alphabet import OTHER, folded
 from funnel.format import people
 from funnel.format.counts import CountsFile
-from funnel.format.fields import Label
+from funnel.format.known import NAME as KNOWN
 from funnel.ledger.nights import Night, Shared
 
-Cells = Counter[tuple[Label, ...]]
-"""Records by the values of the secret and of each block."""
 
-
-def same_rows(nights: tuple[Night, Night], counted: tuple[CountsFile, CountsFile | None]) -> None:
-    """Tonight's rows are those of an earlier night, as far as the digests and counts of both show. Raises Broken.
+def same_rows(
+    nights: tuple[Night, Night],
+    counted: tuple[CountsFile, CountsFile | None],
+    told: tuple[Told, Told] | None,
+) -> None:
+    """Tonight's rows are those of an earlier night, as far as the files of both show. Raises Broken.
 
     Under another key no hash is the same.
     """
@@ -39,7 +42,13 @@ def same_rows(nights: tuple[Night, Night], counted: tuple[CountsFile, CountsFile
         raise Broken(people.NAME, what, other.key, one.key)
     found = [("rows", one.rows == other.rows)]
     if counted[1] is not None:
-        found += _counts(nights, (one.rows, other.rows), (_cells(counted[0]), _cells(counted[1])))
+        tables = _cells(counted[0]), _cells(counted[1])
+        out = one.rows - tables[0].total(), other.rows - tables[1].total()
+        found += _counts(nights, out, tables)
+        if told is not None:
+            less = _less(nights, out)
+            by_known = told_alike((nights[0].drawn, nights[1].drawn), told, _alike(nights), less)
+            found.append((KNOWN, by_known is not None and _may_be(by_known, less)))
     if one.entity is not None:
         both = Shared(own, night, (one, other))
         kept = both.secret_kept()
@@ -54,6 +63,7 @@ def same_rows(nights: tuple[Night, Night], counted: tuple[CountsFile, CountsFile
 
 
 def _cells(file: CountsFile) -> Cells:
+    """Records by the values of the secret and of each block."""
     values = [one.values for one in (file.secret, *file.blocks)]
     found = Cells()
     for *codes, number in file.cells:
@@ -67,15 +77,16 @@ def _alike(nights: tuple[Night, Night]) -> list[bool]:
 
 
 def _counts(
-    nights: tuple[Night, Night], rows: tuple[int, int], tables: tuple[Cells, Cells]
+    nights: tuple[Night, Night], out: tuple[int, int], tables: tuple[Cells, Cells]
 ) -> Iterator[tuple[str, bool]]:
-    """Of all blocks that mean the same together, and of every other column, whether counts may be of the same rows."""
+    """Of all blocks that mean the same together, and of every other column, whether counts may be of the same rows.
+
+    `out` is how many rows no counts of a night have.
+    """
     blocks, alike = nights[0].drawn, _alike(nights)
-    out = [all_rows - table.total() for all_rows, table in zip(rows, tables, strict=True)]
-    less = [0 if _has_all(nights[place], nights[1 - place]) else out[place] for place in (0, 1)]
     places = [place for place, same in enumerate(alike) if same]
     names = ", ".join(name for place in places for name in blocks[place].columns)
-    yield names or "secrets", _may_be([_of(table, places) for table in tables], less)
+    yield names or "secrets", _may_be([_of(table, places) for table in tables], _less(nights, out))
     for place, (mine, then) in enumerate(zip(blocks, nights[1].drawn, strict=True)):
         for axis, name in enumerate(mine.columns if not alike[place] else ()):
             if mine.base[axis] == then.base[axis]:
@@ -86,6 +97,11 @@ def _counts(
                 several = len(mine.columns) > 1
                 less = [n + several * one.total() for n, one in zip(out, pooled, strict=True)]
                 yield name, _may_be([one - aside for one, aside in zip(columns, pooled, strict=True)], less)
+
+
+def _less(nights: tuple[Night, Night], out: tuple[int, int]) -> list[int]:
+    """Of each night how many rows may be missing that the other one counts: none where it knows all of its values."""
+    return [0 if _has_all(nights[place], nights[1 - place]) else out[place] for place in (0, 1)]
 
 
 def _of(table: Cells, places: Sequence[int], axis: int | None = None) -> Cells:
