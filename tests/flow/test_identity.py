@@ -548,6 +548,27 @@ def test_a_hash_of_all_rows_is_held_to_the_counts_of_columns_together(night: Fol
     assert said in detail(funnel.audit_release(release, private), "ledger-identity")
 
 
+@pytest.mark.parametrize("change", [False, True])
+def test_rows_that_are_the_same_may_be_released_in_other_blocks(night: Folder, *, change: bool) -> None:
+    """One hash is of all columns as they are read; a forged one is held to their counts in whatever blocks they are."""
+    rows = [(s, x, (x + z + (s == "a")) % 2) for s in "ab" for x in (0, 1) for z in (0, 0, 0, 1)] * 2
+    for minimum in (10, 1):
+        other = [(s, x, 1 - z if change and minimum == 1 and s == "b" else z) for s, x, z in rows]
+        columns = {name: [str(row[place]) for row in other] for place, name in enumerate("sxz")}
+        pq.write_table(pa.table(columns), night.path / "t.parquet")
+        terms = {"source": {"table": "t.parquet"}, "draws": {"kind": "fresh"}, "public": ["x", "z"]}
+        about = {"estimate": {"minimum": minimum}, "privacy": {"notion": "srlip", "epsilon": 0.3}, "accept": "unbounded"}
+        funnel.run(write_policy(night.path, **TERMS | terms | about))
+    private = night.path / "private"
+    told = [line["entry"] for line in lines_of(private)]
+    assert [[one["columns"] for one in entry["drawn"]] for entry in told] == [[["x"], ["z"]], [["x", "z"]]]
+    assert night.audited() == set() and len({entry["identity"]["content"] for entry in told}) == 1 + change
+    if change:
+        first, release, private = said_to_be_the_same(night)
+        said = f"its hash says that all rows are those of {first.name}: x, z of them are not"
+        assert said in detail(funnel.audit_release(release, private), "ledger-identity")
+
+
 @pytest.mark.parametrize(
     ("table", "told"),
     [
@@ -614,7 +635,7 @@ def test_what_may_be_known_of_the_same_rows_is_the_same(night: Folder, *, dodge:
 def test_where_nothing_is_left_of_what_may_be_known_of_the_same_rows_that_is_said(night: Folder) -> None:
     policy = knowing(night)
     funnel.run(policy)
-    release = funnel.run(policy).path
+    release = funnel.run(policy).release
     first = min((night.path / "private").glob("2*"))
     (first / "known.json").unlink()
     gone = f"; no known.json is kept of {first.name}, whose rows these are said to be"

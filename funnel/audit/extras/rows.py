@@ -9,14 +9,18 @@ are in no count, or under `other`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
-from funnel.audit.extras.told import Cells, Told, told_alike
+from funnel.audit.extras.told import Cells, Column, Told, columns_of, told_alike
 from funnel.audit.kernel.verdict import Broken
 from funnel.data.alphabet import OTHER, folded
 from funnel.format import people
 from funnel.format.counts import CountsFile
 from funnel.format.known import NAME as KNOWN
 from funnel.ledger.nights import Night, Shared
+
+Pairs = Sequence[tuple[Column, Column]]
+"""The columns of both nights, in one order: in which blocks they stand is each night's own."""
 
 
 def same_rows(
@@ -29,8 +33,9 @@ def same_rows(
     Under another key no hash is the same.
     """
     own, night = nights
-    read = [[tuple(map(folded, names)) for names in (each.secret, *(block.columns for block in each.drawn))]
-            for each in nights]  # fmt: skip
+    columns = columns_of(own.drawn), columns_of(night.drawn)
+    read = [[*map(folded, each.secret), "", *(folded(one.name) for one in found)]
+            for each, found in zip(nights, columns, strict=True)]  # fmt: skip
     if read[0] != read[1]:
         what = f"its hash of all rows is that of {night.release}, which read other columns"
         raise Broken(people.NAME, what, read[1], read[0])
@@ -40,20 +45,20 @@ def same_rows(
     if one.key != other.key:
         what = f"its hash of all rows is that of {night.release}, and it was made with another key"
         raise Broken(people.NAME, what, other.key, one.key)
+    pairs = [*zip(*columns, strict=True)]
     found = [("rows", one.rows == other.rows)]
     if counted[1] is not None:
         tables = _cells(counted[0]), _cells(counted[1])
         out = one.rows - tables[0].total(), other.rows - tables[1].total()
-        found += _counts(nights, out, tables)
+        found += _counts(nights, pairs, out, tables)
         if told is not None:
-            less = _less(nights, out)
-            by_known = told_alike((nights[0].drawn, nights[1].drawn), told, _alike(nights), less)
+            less = _less(nights, pairs, out)
+            by_known = told_alike(pairs, told, _alike(pairs), less)
             found.append((KNOWN, by_known is not None and _may_be(by_known, less)))
     if one.entity is not None:
         both = Shared(own, night, (one, other))
         kept = both.secret_kept()
-        alike = zip(own.drawn, _alike(nights), strict=True)
-        names = [name for block, same in alike if same for name in block.columns]
+        names = [mine.name for (mine, _), same in zip(pairs, _alike(pairs), strict=True) if same]
         found += [("people", both.sizes == [len(both)] * 2), ("secrets", kept is None or bool(kept.all()))]
         found += [(name, both.texts(0, name) == both.texts(1, name)) for name in names]
     for name, same in found:
@@ -63,53 +68,60 @@ def same_rows(
 
 
 def _cells(file: CountsFile) -> Cells:
-    """Records by the values of the secret and of each block."""
-    values = [one.values for one in (file.secret, *file.blocks)]
-    found = Cells()
-    for *codes, number in file.cells:
-        found[tuple(labels[code] for labels, code in zip(values, codes, strict=True))] += number
+    """Records by the values of the secret and of each column."""
+    values, found = [one.values for one in file.blocks], Cells()
+    for s, *codes, number in file.cells:
+        texts = chain.from_iterable(labels[code] for labels, code in zip(values, codes, strict=True))
+        found[file.secret.values[s], *((text,) for text in texts)] += number
     return found
 
 
-def _alike(nights: tuple[Night, Night]) -> list[bool]:
-    """Whether both nights mean the same by the values of each block."""
-    return [mine.meaning == then.meaning for mine, then in zip(nights[0].drawn, nights[1].drawn, strict=True)]
+def _alike(pairs: Pairs) -> list[bool]:
+    """Whether both nights mean the same by the values of each column, and by those that stand in its block.
+
+    In other blocks values without a name are put together otherwise.
+    """
+    return [
+        mine.block.meaning == then.block.meaning
+        if mine.block.columns == then.block.columns
+        else mine.meaning == then.meaning and all(one.block.meaning == one.block.base for one in (mine, then))
+        for mine, then in pairs
+    ]
 
 
 def _counts(
-    nights: tuple[Night, Night], out: tuple[int, int], tables: tuple[Cells, Cells]
+    nights: tuple[Night, Night], pairs: Pairs, out: tuple[int, int], tables: tuple[Cells, Cells]
 ) -> Iterator[tuple[str, bool]]:
-    """Of all blocks that mean the same together, and of every other column, whether counts may be of the same rows.
+    """Of all columns that mean the same together, and of every other one, whether counts may be of the same rows.
 
     `out` is how many rows no counts of a night have.
     """
-    blocks, alike = nights[0].drawn, _alike(nights)
+    alike = _alike(pairs)
     places = [place for place, same in enumerate(alike) if same]
-    names = ", ".join(name for place in places for name in blocks[place].columns)
-    yield names or "secrets", _may_be([_of(table, places) for table in tables], _less(nights, out))
-    for place, (mine, then) in enumerate(zip(blocks, nights[1].drawn, strict=True)):
-        for axis, name in enumerate(mine.columns if not alike[place] else ()):
-            if mine.base[axis] == then.base[axis]:
-                columns = [_of(table, [place], axis) for table in tables]
-                known = nights[0].values(name) & nights[1].values(name)
-                pooled = [_pooled(one, known) for one in columns]
-                # Of a block of several columns the values that are known may be in a combination that is not.
-                several = len(mine.columns) > 1
-                less = [n + several * one.total() for n, one in zip(out, pooled, strict=True)]
-                yield name, _may_be([one - aside for one, aside in zip(columns, pooled, strict=True)], less)
+    names = ", ".join(pairs[place][0].name for place in places)
+    yield names or "secrets", _may_be([_of(table, places) for table in tables], _less(nights, pairs, out))
+    for place, (mine, then) in enumerate(pairs):
+        if not alike[place] and mine.base == then.base:
+            columns = [_of(table, [place]) for table in tables]
+            known = nights[0].values(mine.name) & nights[1].values(then.name)
+            pooled = [_pooled(one, known) for one in columns]
+            # Of a block of several columns the values that are known may be in a combination that is not.
+            several = any(len(one.block.columns) > 1 for one in (mine, then))
+            less = [n + several * one.total() for n, one in zip(out, pooled, strict=True)]
+            yield mine.name, _may_be([one - aside for one, aside in zip(columns, pooled, strict=True)], less)
 
 
-def _less(nights: tuple[Night, Night], out: tuple[int, int]) -> list[int]:
+def _less(nights: tuple[Night, Night], pairs: Pairs, out: tuple[int, int]) -> list[int]:
     """Of each night how many rows may be missing that the other one counts: none where it knows all of its values."""
-    return [0 if _has_all(nights[place], nights[1 - place]) else out[place] for place in (0, 1)]
+    alike = all(_alike(pairs)) and all(mine.block.columns == then.block.columns for mine, then in pairs)
+    return [0 if alike and _has_all(nights[place], nights[1 - place]) else out[place] for place in (0, 1)]
 
 
-def _of(table: Cells, places: Sequence[int], axis: int | None = None) -> Cells:
-    """Records by secret and some blocks, or one column of a block."""
+def _of(table: Cells, places: Sequence[int]) -> Cells:
+    """Records by secret and some columns."""
     found = Cells()
     for (secret, *labels), number in table.items():
-        some = [labels[place] for place in places]
-        found[secret, *(some if axis is None else [(label[axis],) for label in some])] += number
+        found[secret, *(labels[place] for place in places)] += number
     return found
 
 
@@ -124,7 +136,6 @@ def _may_be(tables: Sequence[Cells], less: Sequence[int]) -> bool:
 
 
 def _has_all(one: Night, other: Night) -> bool:
-    """Whether a night counts all rows that another one of the same rows counts: it knows all values that this knows."""
-    known = [theirs is not None and mine is not None and mine >= theirs
-             for mine, theirs in zip(one.named, other.named, strict=True)]  # fmt: skip
-    return all(known) and all(_alike((one, other)))
+    """Whether a night knows all values of blocks that another one knows, and so counts all that this counts."""
+    return all(theirs is not None and mine is not None and mine >= theirs
+               for mine, theirs in zip(one.named, other.named, strict=True))  # fmt: skip
