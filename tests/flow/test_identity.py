@@ -557,8 +557,8 @@ def test_rows_that_are_the_same_may_be_released_in_other_blocks(night: Folder, *
         columns = {name: [str(row[place]) for row in other] for place, name in enumerate("sxz")}
         pq.write_table(pa.table(columns), night.path / "t.parquet")
         terms = {"source": {"table": "t.parquet"}, "draws": {"kind": "fresh"}, "public": ["x", "z"]}
-        about = {"estimate": {"minimum": minimum}, "privacy": {"notion": "srlip", "epsilon": 0.3}, "accept": "unbounded"}
-        funnel.run(write_policy(night.path, **TERMS | terms | about))
+        about = {"estimate": {"minimum": minimum}, "privacy": {"notion": "srlip", "epsilon": 0.3}}
+        funnel.run(write_policy(night.path, **TERMS | terms | about, accept="unbounded"))
     private = night.path / "private"
     told = [line["entry"] for line in lines_of(private)]
     assert [[one["columns"] for one in entry["drawn"]] for entry in told] == [[["x"], ["z"]], [["x", "z"]]]
