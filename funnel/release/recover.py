@@ -43,14 +43,16 @@ class Leftovers:
     def remove(self) -> list[str]:
         """Remove all of it, and finish what had only its mark or `latest` left to do; what to tell of it.
 
-        Of a release that never became visible the evidence is put away. Its entry stays, and counts.
+        Of a release that never became visible the evidence is put away. Its entry stays, and counts. Whether it is
+        one, our private folder says: whoever may write into TO can put, or move, a folder there of any release.
         """
+        self._mark()
         with writing(self.to):
             staged = [(path, release_id) for path, release_id in _aside(self.to) if release_id in self._known]
+        strange = [path for path, release_id in staged + self._hidden if self._strange(path, release_id)]
+        staged, hidden = ([one for one in those if one[0] not in strange] for those in (staged, self._hidden))
         waiting = self._waiting({release_id for _, release_id in staged})
-        cut_off = {
-            release_id for path, release_id in staged + self._hidden if path.name.startswith(".staging")
-        }
+        cut_off = {release_id for path, release_id in staged + hidden if path.name.startswith(".staging")}
         for path, release_id in staged:
             # The evidence first: that the release is still staged is what tells that nobody has seen it.
             if path.name.startswith(".staging"):
@@ -58,7 +60,7 @@ class Leftovers:
             with writing(self.to):
                 if not self._points_on(path, release_id):
                     remove(path)
-        for path, release_id in self._hidden:
+        for path, release_id in hidden:
             entered = release_id in self._entered
             if path.name.startswith(".staging"):
                 if entered or release_id not in waiting:
@@ -67,12 +69,28 @@ class Leftovers:
                 with writing(self.private):
                     remove(path)
         self._remove_protocols()
+        left = [
+            f"{path} was left as it is: no run was cut off that made it; take it away once you know how it got there"
+            for path in strange
+        ]
+        return left + [self._told(release_id, waiting.get(release_id)) for release_id in sorted(cut_off | {*waiting})]
+
+    def _mark(self) -> None:
+        """Mark those that readers see and no run had the time to."""
         with writing(self.private):
             for one in self._entered:
                 kept, place = self.private / one, self._places.get(one, self.to)
-                if kept.is_dir() and not (kept / SEEN).exists() and os.path.isdir(place / one):  # noqa: PTH112 - as above
+                if kept.is_dir() and not (kept / SEEN).exists() and os.path.isdir(place / one):  # noqa: PTH112 - as below
                     mark_seen(kept)
-        return [self._told(release_id, waiting.get(release_id)) for release_id in sorted(cut_off | {*waiting})]
+
+    def _strange(self, path: Path, release_id: str) -> bool:
+        """Whether a folder is called like one that a killed run staged, of a release that readers saw, or by no run.
+
+        Such a run leaves its own link in our private folder until nothing else is left of it.
+        """
+        ours = any(one == release_id for _, one in self._hidden)
+        with writing(self.private):
+            return path.name.startswith(".staging") and not (ours and not (self.private / release_id / SEEN).exists())
 
     def _waiting(self, here: Set[str]) -> dict[str, Path]:
         """The folders of other policies in which something lies of releases that never became visible there."""
@@ -139,10 +157,12 @@ def put_away(private: Path, release_id: str, *, entered: bool) -> None:
 
     That stays where a release that was published has it, and only if it was `entered`: its entry counts as if
     everybody had seen it, and without a digest of its people nothing would be known of how draws go together.
-    Raises ReleaseError.
+    Where its mark says that somebody saw it, all stays. Raises ReleaseError.
     """
     kept, staged = private / release_id, private / f".staging-{release_id}"
     with writing(private):
+        if (kept / SEEN).exists():
+            return
         for folder in (kept, staged):
             for path in list(folder.iterdir()) if folder.is_dir() else ():
                 if not (entered and path.name in COMPARED):

@@ -30,6 +30,8 @@ def cut_off(to: Path, private: Path, release_id: str) -> None:
     """What a run leaves that is killed after its entry and its evidence, before anybody sees the release."""
     release(to, private, release_id)
     (to / release_id).rename(to / f".staging-{release_id}")
+    (private / release_id / "published").unlink()
+    (private / staged_for(release_id)).symlink_to(to.resolve())
     (to / "latest").unlink()
 
 
@@ -45,6 +47,29 @@ def test_a_release_that_nobody_saw_leaves_its_entry_and_whom_it_was_about(tmp_pa
     assert [entry.release for entry in Journal(private).releases()] == [an_id(1)]
     with Publisher(to, private, an_id(3)) as publisher:
         assert publisher.told == []
+
+
+@pytest.mark.parametrize("mark", [True, False])
+@pytest.mark.parametrize("how", ["moved", "made", "made elsewhere", "restored"])
+def test_what_readers_saw_is_not_taken_for_cut_off_whatever_lies_beside_it(
+    how: str, tmp_path: Path, *, mark: bool
+) -> None:
+    """Whoever may write into TO can name a folder there like one that a killed run left; so can a backup."""
+    to, private = folders(tmp_path)
+    release(to, private, an_id(1))
+    if not mark:
+        (private / an_id(1) / "published").unlink()
+    evidence = {path.name for path in (private / an_id(1)).iterdir()}
+    lies = {"made elsewhere": tmp_path / "others", "restored": private}.get(how, to) / f".staging-{an_id(1)}"
+    if how == "moved":
+        (to / an_id(1)).rename(lies)
+    else:
+        shutil.copytree(private / an_id(1), lies)
+    with Publisher(lies.parent if how == "made elsewhere" else to, private, an_id(2)) as publisher:
+        assert {path.name for path in (private / an_id(1)).iterdir()} >= evidence
+        assert list(lies.iterdir())
+        (told,) = publisher.told
+    assert told.startswith(f"{lies} was left as it is")
 
 
 def test_a_run_that_publishes_elsewhere_marks_what_a_killed_one_made_visible(tmp_path: Path) -> None:
@@ -93,7 +118,6 @@ def test_what_lies_on_a_share_that_is_gone_may_be_there_still(tmp_path: Path, mo
     """Another policy goes on, and what would tell the share's own whose that is stays."""
     to, private = folders(tmp_path)
     cut_off(to, private, an_id(1))
-    (private / staged_for(an_id(1))).symlink_to(to.resolve())
     lstat = Path.lstat
 
     def gone(path: Path) -> os.stat_result:
