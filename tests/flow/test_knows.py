@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from copy import deepcopy
 from fractions import Fraction
 from itertools import pairwise, product
@@ -216,6 +217,47 @@ def test_a_lock_leaves_out_what_its_cells_do_not_know(folder: Path) -> None:
     ]  # fmt: skip
     assert sum(row[-1] for row in known["cells"]) == 899
     assert audit(folder, release) == set()
+    told = folder / "private" / release.name / "known.json"
+    for lie in (without(known, 1), hidden(known, 1), hidden(known, 0)):
+        told.write_bytes(encode(lie))
+        assert "known.json: what is released of a column is not what cells make of it" in detail(
+            funnel.audit_release(release, folder / "private"), "cells"
+        )
+
+
+def hidden(known: dict[str, Any], place: int) -> dict[str, Any]:
+    """known.json with the values of one of its levels told of nobody."""
+    rows, at = Counter[tuple[int, ...]](), len(known["cells"][0]) - 1 - len(known["levels"]) + place
+    for *row, count in known["cells"]:
+        rows[*row[:at], 0, *row[at + 1 :]] += count
+    levels = [one | {"values": []} if i == place else one for i, one in enumerate(known["levels"])]
+    return known | {"levels": levels, "cells": [[*row, count] for row, count in sorted(rows.items())]}
+
+
+def test_what_a_lock_pools_of_tonights_rare_values_may_be_known_as_such(tmp_path: Path) -> None:
+    """A combination that the lock does not know goes under `other`, a larger group than that of tonight's own."""
+    def write(more: Sequence[tuple[str, str]]) -> None:
+        rows = [(a, b) for a in ("a0", "a1") for b in ("b0", "b1") for _ in range(100)]
+        rows += [(f"x{i}", b) for i in range(8) for b in ("b0", "b1") for _ in range(4)]
+        rows += more
+        columns = {"a": [a for a, _ in rows], "b": [b for _, b in rows], "ill": ["yes", "no"] * (len(rows) // 2)}
+        pq.write_table(pa.table({"id": [*range(len(rows))]} | columns), tmp_path / "people.parquet")
+
+    write([(f"x{i + 8}", f"y{i}") for i in range(8) for _ in range(8)])
+    block = [{"name": name, "rare": "other", "unseen": "other"} for name in ("a", "b")]
+    policy = written(tmp_path, public=[block], privacy={"notion": "srlip", "epsilon": 1.0, "knows": 1},
+                     mechanism="randomised-response", accept="unbounded", estimate={"minimum": 10})  # fmt: skip
+    funnel.make_lock(policy, room=0.5)
+    write([("a0", f"y{i}") for i in range(8) for _ in range(8)] + [("a0", "b2")] * 300)
+    release = Path(funnel.run(policy, locked=True).release)
+    known = tmp_path / "private" / release.name / "known.json"
+    told = json.loads(known.read_text())
+    levels = [(one["column"], one["level"]) for one in told["levels"]]
+    assert levels == [(name, level) for name in ("a", "b") for level in ("own", "tonight", "released")]
+    assert audit(tmp_path, release) == set()
+    known.write_bytes(encode(without(told, 1)))
+    said = "a level of a that may be known is not told; expected tonight"
+    assert said in detail(funnel.audit_release(release, tmp_path / "private"), "policy")
 
 
 def test_a_new_value_that_a_lock_puts_under_other_may_be_known_as_such(tmp_path: Path) -> None:

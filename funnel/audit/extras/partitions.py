@@ -5,6 +5,7 @@ Where a notion says what may be known, known.json tells it of columns inside cel
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,7 +14,9 @@ from funnel.audit.extras.base import Release
 from funnel.audit.kernel.exact import IntArray
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.cells.cells import Cells
+from funnel.cells.columns import Vocabulary
 from funnel.cells.profile import rounded
+from funnel.errors import PlanError
 from funnel.format.cells import NAME, Values
 from funnel.format.counts import NAME as COUNTS
 from funnel.format.known import MERGED, OWN, RELEASED, KnownFile
@@ -43,16 +46,19 @@ def check(opened: Release) -> str | Unchecked:
             raise Broken(NAME, f"{one.name} has too many cells", asked[one.name].most, len(one))
         if numbers is not None:
             _fits(one, _records(opened, one, numbers), asked[one.name].minimum)
-    if opened.manifest.locked is None and opened.manifest.parameters.knows is not None:
-        for block in opened.partitioned:
-            for column in block.columns:
-                as_known(column, opened.known_file)
-    cells = f"{counted(sum(map(len, opened.wide)), 'cell')} of {counted(len(opened.wide), 'wide block')}"
+    if opened.manifest.parameters.knows is not None:
+        for block, cells in zip(opened.partitioned, opened.wide, strict=True):
+            for column, vocabulary in zip(block.columns, cells.columns, strict=True):
+                if opened.manifest.locked is None:
+                    as_known(column, opened.known_file)
+                else:
+                    as_locked(vocabulary, opened.known_file, opened.manifest.estimate.minimum)
+    told = f"{counted(sum(map(len, opened.wide)), 'cell')} of {counted(len(opened.wide), 'wide block')}"
     if numbers is None:
         return Unchecked("the counts that the cells were made from are not kept with this release")
     if opened.manifest.locked is not None:
-        return f"{cells}; their counts are those that the lock was made from"
-    return f"{cells}; what their rows are filled in with, and how like the source that is, --table FILE compares"
+        return f"{told}; their counts are those that the lock was made from"
+    return f"{told}; what their rows are filled in with, and how like the source that is, --table FILE compares"
 
 
 def _fits(cells: Cells, records: IntArray, minimum: int) -> None:
@@ -79,7 +85,39 @@ def as_known(column: Values, file: KnownFile) -> None:
         listed = code > 0 and values[code] in column.values
         right = shown[to] in ([values[code]] if listed else column.values) if to else listed or not code
         if not right or not any(row[place] for place in places):
-            raise Broken(KNOWN, "what is released of a column is not what cells make of it", column.name, values[code])
+            raise _unlike(column.name, values[code])
+
+
+def as_locked(column: Vocabulary, file: KnownFile, minimum: int) -> None:
+    """What tonight's values are released as by the cells of a lock may be known where enough records share it.
+
+    Where several values become one, that has a name of its own; records whose value has none, at no level, are fewer
+    than `minimum` of each that they may be released as. Raises Broken.
+    """
+    first = len(file.cells[0]) - 1 - len(file.levels)
+    places = {first + i: one for i, one in enumerate(file.levels) if one.column == column.name}
+    named = {one.level: (place, one.values) for place, one in places.items()}
+    own, values = named.get(RELEASED) or named[OWN]
+    merged, shown = named.get(MERGED, (own, ()))
+    try:
+        becomes = [-1, *column.places(values).tolist()]
+        stands = [-1, *(column.values.index(one) for one in shown)]
+    except (PlanError, ValueError) as error:
+        raise _unlike(column.name, str(error)) from None
+    rows = [(row[own], row[merged] if shown else 0, any(row[place] for place in places), row[-1]) for row in file.cells]
+    there, put = Counter(becomes[code] for code in {one[0] for one in rows} if code), {stands[one[1]] for one in rows}
+    several = put if column.ordered else put & {column.other}
+    for code, to, *_ in rows:
+        together = becomes[code] in several or there[becomes[code]] > 1
+        if code and stands[to] != (becomes[code] if together else -1):
+            raise _unlike(column.name, values[code - 1])
+    untold = sum(number for *_, shared, number in rows if not shared)
+    if not put - {-1} <= several or untold > (minimum - 1) * len({*range(len(column))} - {*there} - put):
+        raise _unlike(column.name, f"{untold} records without a value that may be known")
+
+
+def _unlike(column: str, found: str | None) -> Broken:
+    return Broken(KNOWN, "what is released of a column is not what cells make of it", column, found)
 
 
 def _records(opened: Release, cells: Cells, numbers: Sequence[IntArray]) -> IntArray:

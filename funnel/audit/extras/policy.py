@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from funnel.audit.extras.base import Release
@@ -14,6 +15,8 @@ from funnel.audit.kernel.verdict import Broken, agree
 from funnel.data.alphabet import OTHER
 from funnel.errors import PolicyError
 from funnel.format import groups
+from funnel.format.drift import NAME as DRIFT
+from funnel.format.drift import DriftFile
 from funnel.format.known import GROUPED, OWN, RELEASED, TONIGHT
 from funnel.format.known import NAME as KNOWN
 from funnel.format.manifest import NAME as MANIFEST
@@ -32,7 +35,8 @@ CLAIM = "policy"
 TITLE = (
     "terms.json is what policy.yaml says, and there is a signature where that says so; of plan.json the steps count,"
     " solve (or measure the lock), draw and write do so, but for their SQL and types; known.json has each column's"
-    " levels, in the groups of files as groups.json keeps them; its lock is of that policy"
+    " levels, under a lock that of tonight's values where drift.json tells of new ones, in the groups of files as"
+    " groups.json keeps them; its lock is of that policy"
 )
 PRIVATE = True
 _SQL = {"step", "statements", "labelled", "cells", "codes", "statement", "types", "kind"}
@@ -85,10 +89,14 @@ def _check_known(opened: Release, policy: Policy) -> None:
     if not policy.privacy.asks_own:
         return
     told = {(one.column, one.level) for one in opened.known_file.levels}
+    new = () if opened.manifest.locked is None else parsed(DriftFile, DRIFT, opened.read(DRIFT)).unseen
+    pooled = {*chain.from_iterable(one.columns for one in new if one.rule == "other")}
     for block in policy.blocks:
         for one in block.attributes:
             asked = {OWN, *([RELEASED] if one.reduced else ())}
             asked |= {f"groups {height}" for height in range(2, len(one.groups or ()) + 1)}
+            if one.reduced and one.name in pooled:
+                asked.add(TONIGHT)
             if one.merges_rare and not block.cells and (one.is_measured or one.groups is not None):
                 asked.add(GROUPED)
             if missing := sorted(asked - {level for column, level in told if column == one.name}):
