@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 import signal
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -99,7 +100,8 @@ def replace_file(
     It gets an `owner`, user and group, as far as this user may give it away.
     """
     aside = aside or path.with_name(f".{path.name}.new")
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    aside.unlink(missing_ok=True)  # what a killed run left; or a link, which would have another file written
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         if owner is not None:
             with suppress(PermissionError):
@@ -114,6 +116,19 @@ def replace_file(
         os.close(descriptor)
     aside.replace(path)
     sync(path.parent)
+
+
+class NotPlainError(OSError):
+    """What lies there is no plain file."""
+
+
+def read_plain(path: Path) -> bytes:
+    """The bytes of a plain file; for a pipe, say, nobody waits. Raises OSError, NotPlainError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise NotPlainError(errno.EINVAL, "not a plain file", str(path))
+        return file.read()
 
 
 def write_all(descriptor: int, content: bytes) -> None:

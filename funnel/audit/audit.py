@@ -183,7 +183,7 @@ def audit_release(
     key = None if public_key is None else read_public_key(public_key)
     if private is not None and (gone := pruned_folder(release, private)) is not None:
         return _pruned(Left(gone, private, public_key=key, recount=recount), private)
-    folder = release_folder(release)
+    folder = release_folder(release, private)
     if not is_text(str(folder)):
         raise ReleaseError(
             "release-unreadable",

@@ -8,17 +8,18 @@ from pathlib import Path
 from funnel.errors import ReleaseError
 from funnel.failed import as_error
 from funnel.format.fields import LATEST
-from funnel.format.place import known_file, named_as_one, release_in
+from funnel.format.place import known_file, named_as_one, published_in, release_in
 from funnel.format.pruned import STAYS
 
 
-def release_folder(given: Path) -> Path:
-    """The folder of one release: `given` itself, or what its `latest` points at.
+def release_folder(given: Path, private: Path | None = None) -> Path:
+    """The folder of one release: `given` itself, or what its `latest` points at; where releases of `private` are
+    published is none itself.
 
     Raises ReleaseError: `release-unreadable` when there is nothing there that could be a release, or not just one;
     `release-pruned` when there is no more than what stays of one; AccessError where this user may not enter it.
     """
-    refuse_both(given)
+    refuse_both(given, private)
     try:
         folder = release_in(given)
     except PermissionError as error:
@@ -37,13 +38,20 @@ def release_folder(given: Path) -> Path:
     )
 
 
-def refuse_both(folder: Path) -> None:
-    """No file lies beside releases as if the folder were one. Raises ReleaseError, AccessError."""
-    if named_as_one(folder) or not os.path.lexists(folder / LATEST) or (name := _known(folder)) is None:
+def refuse_both(folder: Path, private: Path | None = None) -> None:
+    """No file lies beside releases, or where they are published, as if the folder were one.
+
+    Raises ReleaseError, AccessError.
+    """
+    if (name := _known(folder)) is None:
+        return
+    beside = not named_as_one(folder) and os.path.lexists(folder / LATEST)
+    if not beside and (private is None or not published_in(folder, private)):
         return
     raise ReleaseError(
         "release-unreadable",
-        f"{name} lies beside `{LATEST}`, as if this folder of releases were one itself",
+        f"{name} lies {f'beside `{LATEST}`' if beside else 'where releases are published'}, as if this folder of "
+        "releases were one itself",
         where=str(folder),
         advice="Take it away, or name a release's own folder.",
     )

@@ -91,7 +91,7 @@ def pruned(release: Left, private: Path) -> tuple[Finding, ...]:
         except Broken:
             what = "pruning it was cut off; run `funnel prune` again"
             raise Broken(folder.name, what, sorted(STAYS), sorted(path.name for path in folder.iterdir())) from None
-        return f"pruned {told.written}"
+        return f"pruned {told.written}, as its mark says"
 
     looked_at: Claims = {
         "pruned": left,

@@ -78,6 +78,17 @@ def elsewhere(to: Path, private: Path, gone: Collection[str], made: Collection[s
     return [name for name, way in ways.items() if way not in here or (private / way / name).is_dir()]
 
 
+def published_in(folder: Path, private: Path) -> bool:
+    """Whether a folder, or a link, is where by some plan of a private folder releases are published."""
+    root = private.parent if re.fullmatch(RELEASE_ID, private.name) else private
+    ways = {os.path.relpath(path(folder), path(root)) for path in (os.path.realpath, os.path.abspath)}
+    try:
+        names = [one.name for one in os.scandir(root) if re.fullmatch(RELEASE_ID, one.name)]
+    except OSError:
+        return False
+    return any(_way(root, name) in ways for name in names)
+
+
 def _way(private: Path, release: str) -> str | None:
     """Where a release was to be published; None where its plan is not read, or is not the one its evidence lists."""
     listed, plan = private / release / evidence.NAME, private / release / _PLAN

@@ -7,6 +7,7 @@ one again, and gain nothing that anybody needs: so the first one is taken.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -18,6 +19,7 @@ from funnel.data.convert import alphabet_record, cells_of, grid, known_file
 from funnel.data.joint import IntArray
 from funnel.engine.counting import rare_secrets
 from funnel.errors import InternalError, LedgerError
+from funnel.files import read_plain
 from funnel.format import counts, known, manifest, schema, terms
 from funnel.format.canonical import FormatError
 from funnel.format.journal import ReleaseEntry
@@ -190,9 +192,11 @@ def _as_claimed(policy: Policy, again: Protection, last: ReleaseEntry) -> bool:
 
 
 def _made_by(policy: Policy, last: ReleaseEntry) -> str | None:
-    """The mechanism of a release; None where that is not there any more."""
+    """The mechanism of a release; None where that is not there any more, or is another one than was entered."""
     try:
-        raw = (policy.to / last.release / manifest.NAME).read_bytes()
+        raw = read_plain(policy.to / last.release / manifest.NAME)
+        if hashlib.sha256(raw).hexdigest() != last.manifest_sha256:
+            return None
         return schema.read(manifest.Manifest, manifest.NAME, raw).mechanism
     except (OSError, FormatError):
         return None

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from funnel.files import replace_file
+from funnel.files import NotPlainError, read_plain, replace_file
 from funnel.format import schema
 from funnel.format.attestation import Envelope
 from funnel.format.canonical import FormatError
@@ -69,8 +69,8 @@ class Feed:
     def _lists(self) -> dict[str, Envelope]:
         """The lists as they stand; none where the file is none of ours, and each policy's next run writes its own."""
         try:
-            found = schema.read(FeedFile, NAME, (self.to / NAME).read_bytes())
-        except (FileNotFoundError, FormatError):
+            found = schema.read(FeedFile, NAME, read_plain(self.to / NAME))
+        except (FileNotFoundError, NotPlainError, FormatError):
             return {}
         return {inside(one).predicate.policy: one for one in found.lists}
 
@@ -91,7 +91,7 @@ class Feed:
 def _signed_by(release: Path) -> str | None:
     """The key that a manifest names; none where it is not signed, or cannot be read."""
     try:
-        return str(json.loads((release / MANIFEST).read_bytes())["signed"]["public_key"])
+        return str(json.loads(read_plain(release / MANIFEST))["signed"]["public_key"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
 

@@ -14,6 +14,8 @@ from funnel.format.journal import ReleaseEntry
 TOLERATED = timedelta(minutes=1)
 """A clock may lag this far behind the last release before anybody is told: two quick releases, or a clock set right."""
 
+_NO_YEAR = 9000
+
 
 def new_release_id(now: datetime) -> str:
     """UTC time to the second and six random hex digits, such as 20261121T112034Z-3f9a1c."""
@@ -21,13 +23,16 @@ def new_release_id(now: datetime) -> str:
 
 
 def last_named(to: Path, entries: Sequence[ReleaseEntry]) -> datetime | None:
-    """The latest time in a name, of the ledger's entries and of what `latest` in the published folder points at."""
+    """The latest time in a name, of the ledger's entries and of the release that `latest` in a published folder shows.
+
+    That one may be of another ledger: where no clock says such a time, no name has to come after it.
+    """
     latest = to / "latest"
-    names = [entry.release for entry in entries]
-    if latest.is_symlink():
-        names.append(latest.readlink().name)
-    times = [time for time in map(_time, names) if time is not None]
-    return max(times, default=None)
+    times = [_time(entry.release) for entry in entries]
+    if latest.is_symlink() and latest.is_dir():
+        shown = _time(latest.readlink().name)
+        times += [shown] if shown is not None and shown.year < _NO_YEAR else []
+    return max((time for time in times if time is not None), default=None)
 
 
 def next_time(now: datetime, last: datetime | None) -> tuple[datetime, str | None]:
@@ -53,4 +58,4 @@ def _time(name: str) -> datetime | None:
         found = named_at(name)
     except ValueError:
         return None
-    return found if found.year < datetime.max.year else None
+    return found if found.replace(tzinfo=None) < datetime.max - 2 * TOLERATED else None

@@ -6,6 +6,9 @@ go, and the next pruning ends it.
 
 from __future__ import annotations
 
+import hashlib
+import os
+import shutil
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -20,7 +23,7 @@ from funnel.format.journal import ReleaseEntry
 from funnel.format.pruned import FOLDER, STAYS, PrunedFile, is_whole
 from funnel.ledger.journal import Journal
 from funnel.release.holding import alone
-from funnel.release.recover import check_entered, check_visible, releases, remove
+from funnel.release.recover import check_entered, check_visible, releases
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,8 @@ class Pruned:
 def prune(to: Path, private: Path, policy: str, keep: int, *, dry: bool = False) -> Pruned:
     """Take data and pages of a policy's releases away, but for the newest `keep` and what `latest` points at.
 
-    A release that was moved, with a link left in its place, stays whole. What an earlier pruning was killed over is
-    ended; what was put back whole since is one of the whole ones. With `dry` nothing changes.
+    A release that was moved, with a link left in its place, stays as it is. What an earlier pruning was killed over is
+    ended, wherever a link leads; what was put back whole since is one of the whole ones. With `dry` nothing changes.
     Raises ReleaseError, LedgerError.
     """
     with nullcontext() if dry else alone(private):
@@ -62,14 +65,14 @@ def prune(to: Path, private: Path, policy: str, keep: int, *, dry: bool = False)
         marked = [one for one in own if (private / FOLDER / one.release).exists()]
         half = [one for one in marked if not is_whole(to / one.release, private / FOLDER / one.release)]
         whole = [one for one in own if one not in half and not (to / one.release).is_symlink()]
-        latest = (to / "latest").readlink().name if (to / "latest").is_symlink() else ""
-        old = [one for one in whole[: max(len(whole) - keep, 0)] if one.release != latest]
+        latest = os.path.realpath(to / "latest")
+        old = [one for one in whole[: max(len(whole) - keep, 0)] if os.path.realpath(to / one.release) != latest]
         left = [one for one in half if _goes(to / one.release)]
         _check(to, [*left, *old])
         sizes = {one.release: _size(to / one.release) for one in own if one in left or one in old}
         for one in () if dry else (*left, *old):
             _mark(private, one)
-            _remove(to / one.release)
+            _remove(to / one.release, one.manifest_sha256)
         return Pruned(to, sizes, len(whole) - len(old), dry)
 
 
@@ -78,13 +81,17 @@ def _check(to: Path, old: Sequence[ReleaseEntry]) -> None:
     for one in old:
         path = to / one.release / manifest.NAME
         if not path.is_file() or sha256_file(path) != one.manifest_sha256:
-            raise ReleaseError(
-                "release-unreadable",
-                f"{manifest.NAME} is not the one that was entered in the ledger, and nothing was removed",
-                where=str(path),
-                advice="Run `funnel audit` on the folder of releases to see what was changed; put it back, or move the "
-                "release away.",
-            )
+            raise _changed(path)
+
+
+def _changed(path: Path) -> ReleaseError:
+    return ReleaseError(
+        "release-unreadable",
+        f"{manifest.NAME} is not the one that was entered in the ledger, and nothing was removed",
+        where=str(path),
+        advice="Run `funnel audit` on the folder of releases to see what was changed; put it back, or move the release "
+        "away.",
+    )
 
 
 def _mark(private: Path, one: ReleaseEntry) -> None:
@@ -101,11 +108,24 @@ def _mark(private: Path, one: ReleaseEntry) -> None:
         replace_file(path, schema.write(told))
 
 
-def _remove(folder: Path) -> None:
+def _remove(folder: Path, manifest_sha256: str) -> None:
+    """Remove what goes of the very folder whose manifest that is, whatever is put in its place meanwhile."""
     with writing(folder):
-        for path in _goes(folder):
-            remove(path)
-        sync(folder)
+        inside = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            with os.fdopen(os.open(manifest.NAME, os.O_RDONLY | os.O_CLOEXEC, dir_fd=inside), "rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() != manifest_sha256:
+                    raise _changed(folder / manifest.NAME)
+            with os.scandir(inside) as found:
+                goes = [(one.name, one.is_dir(follow_symlinks=False)) for one in found if one.name not in STAYS]
+            for name, is_folder in goes:
+                if is_folder:
+                    shutil.rmtree(name, dir_fd=inside)
+                else:
+                    os.unlink(name, dir_fd=inside)
+            os.fsync(inside)
+        finally:
+            os.close(inside)
 
 
 def _goes(folder: Path) -> list[Path]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
@@ -44,6 +46,7 @@ class Publisher:
         self._seen = False  # by readers, though the run failed: then `latest` is left to the next one
         self._latest, self._aside = to / f".latest-{release_id}", to / f".releases-{release_id}"
         self._feed = feed
+        self._made = 0, 0
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
@@ -58,7 +61,7 @@ class Publisher:
             with writing(self.to):
                 make_open(self.to)
             _check_latest(self.to / "latest")
-            self.told = Leftovers(self.to, self.private_root, entries).remove()
+            self.told = [*_others_may(self.to), *Leftovers(self.to, self.private_root, entries).remove()]
             stack.callback(self._remove_own)
             self._stage()
             if self._feed is not None:
@@ -140,6 +143,8 @@ class Publisher:
             self._place.symlink_to(self.to.resolve())
         with writing(self.to):
             self.public.mkdir(mode=0o700)  # nobody reads a release that has not passed its audit
+            made = os.lstat(self.public)
+            self._made = made.st_dev, made.st_ino
             self._latest.symlink_to(self.release_id)
 
     def _seal(self) -> None:
@@ -148,11 +153,24 @@ class Publisher:
             (self.private, self.private_root, 0o700, 0o600), (self.public, self.to, 0o755, 0o644)
         ):  # fmt: skip
             with writing(root):
-                for parent, _, names in os.walk(folder):
-                    Path(parent).chmod(folders)
+                for _, _, names, inside in os.fwalk(folder):
+                    os.fchmod(inside, folders)
                     for name in names:
-                        Path(parent, name).chmod(files)
+                        _chmod(name, inside, files)
                 sync_tree(folder)
+        self._check_own()
+
+    def _check_own(self) -> None:
+        """What was staged is still there: whoever else may write into TO can exchange it. Raises ReleaseError."""
+        with writing(self.to):
+            there = os.lstat(self.public)
+        if (there.st_dev, there.st_ino) != self._made:
+            raise ReleaseError(
+                "release-path",
+                "what was staged here was exchanged for something else while the release was made",
+                where=str(self.public),
+                advice="Find out who else may write into `release.to`, or a folder above it, and let nobody.",
+            )
 
     def _remove_own(self) -> None:
         """Remove whatever of this run is still aside; what cannot be removed now is left to the next run."""
@@ -197,6 +215,23 @@ def check_hidden(to: Path, private: Path) -> None:
             where=str(private),
             advice="Name a folder under `release.private` that the readers of the release cannot reach.",
         )
+
+
+def _others_may(folder: Path) -> Iterator[str]:
+    """What to tell of a folder that others than its owner may write into. Raises ReleaseError."""
+    with writing(folder):
+        mode = folder.stat().st_mode
+    if mode & (stat.S_IWGRP | stat.S_IWOTH):
+        yield (
+            f"others than its owner may write into {folder}: whoever can is trusted as the operator is, for a run "
+            "writes there by names (`chmod go-w`)"
+        )
+
+
+def _chmod(name: str, folder: int, mode: int) -> None:
+    """Give a plain file in a folder, by its descriptor, a mode; what a link leads to keeps its own. Raises OSError."""
+    if stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+        os.chmod(name, mode, dir_fd=folder)
 
 
 def _check_latest(latest: Path) -> None:

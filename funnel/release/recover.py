@@ -10,7 +10,7 @@ from collections.abc import Sequence, Set
 from pathlib import Path
 
 from funnel.errors import LedgerError
-from funnel.files import sync, writing
+from funnel.files import read_plain, sync, writing
 from funnel.format import counts, evidence, people
 from funnel.format.fields import RELEASE_ID as _ID
 from funnel.format.journal import ReleaseEntry
@@ -49,8 +49,9 @@ class Leftovers:
         self._mark()
         with writing(self.to):
             staged = [(path, release_id) for path, release_id in _aside(self.to) if release_id in self._known]
-        strange = [path for path, release_id in staged + self._hidden if self._strange(path, release_id)]
-        staged, hidden = ([one for one in those if one[0] not in strange] for those in (staged, self._hidden))
+        hidden = [one for one in self._hidden if os.path.lexists(one[0])]
+        strange = [path for path, release_id in staged + hidden if self._strange(path, release_id)]
+        staged, hidden = ([one for one in those if one[0] not in strange] for those in (staged, hidden))
         waiting = self._waiting({release_id for _, release_id in staged})
         cut_off = {release_id for path, release_id in staged + hidden if path.name.startswith(".staging")}
         for path, release_id in staged:
@@ -76,18 +77,26 @@ class Leftovers:
         return left + [self._told(release_id, waiting.get(release_id)) for release_id in sorted(cut_off | {*waiting})]
 
     def _mark(self) -> None:
-        """Mark those that readers see and no run had the time to."""
+        """Mark those that readers see and no run had the time to.
+
+        Evidence goes to its place before a release becomes visible: where it lies aside, an older copy was put back.
+        """
         with writing(self.private):
             for one in self._entered:
                 kept, place = self.private / one, self._places.get(one, self.to)
+                aside = self.private / f".staging-{one}"
+                if aside.is_dir() and not kept.exists() and os.path.isdir(place / one):  # noqa: PTH112 - as below
+                    aside.rename(kept)
                 if kept.is_dir() and not (kept / SEEN).exists() and os.path.isdir(place / one):  # noqa: PTH112 - as below
                     mark_seen(kept)
 
     def _strange(self, path: Path, release_id: str) -> bool:
         """Whether a folder is called like one that a killed run staged, of a release that readers saw, or by no run.
 
-        Such a run leaves its own link in our private folder until nothing else is left of it.
+        Such a run leaves its own link in our private folder until nothing else is left of it, and in TO one folder.
         """
+        if path.parent == self.to and not path.name.startswith(".staging"):
+            return path.is_dir() and not path.is_symlink()
         ours = any(one == release_id for _, one in self._hidden)
         with writing(self.private):
             return path.name.startswith(".staging") and not (ours and not (self.private / release_id / SEEN).exists())
@@ -197,8 +206,8 @@ def check_visible(to: Path, name: str, seen: Sequence[str], entries: Sequence[Re
 def _named(release: Path) -> str:
     """The name in a manifest; none where it cannot be read."""
     try:
-        return str(json.loads((release / "release.json").read_bytes())["name"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return str(json.loads(read_plain(release / "release.json"))["name"])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return ""
 
 

@@ -144,7 +144,7 @@ def test_a_feed_from_elsewhere_may_be_older_than_the_one_beside_but_not_newer(ho
     told = "3 of 3 releases of test; others.json that was given lists none under this key"
     assert verified(home, feed="others.json") == told, "nothing was compared"
     (home / "releases" / FEED).unlink()
-    assert verified(home, feed="2.json") == "3 of 3 releases of test"
+    assert verified(home, feed="2.json") == "3 of 3 releases of test; no releases.json lies beside the release"
     assert verified(home, feed="1.json") is None, "it does not list the newest"
 
 
@@ -541,6 +541,25 @@ def test_a_file_of_a_release_beside_releases_is_refused_and_hides_none_of_them(
         assert f"{name} lies beside `latest`, as if this folder of releases were one itself" in refused.err
     by_name = command("verify", home / "releases" / "latest", "--key", home / "sign.pub")
     assert by_name.code == 0, by_name.out
+
+
+@pytest.mark.parametrize("how", ["its files", "a link"])
+def test_an_old_release_in_the_place_of_all_is_refused(home: Path, how: str, command) -> None:
+    """Whoever may write there alone could have an audit of the folder look at one release, and miss the others."""
+    releases, (old, *others) = home / "releases", nights(home)
+    for name in others:
+        shutil.rmtree(releases / name)
+    for name in ("latest", FEED):
+        (releases / name).unlink()
+    moved = (releases / old).rename(home / old)
+    releases.rmdir()
+    moved.rename(releases) if how == "its files" else releases.symlink_to(old)
+    for private in (home / "private", home / "private" / old):
+        refused = command("audit", releases, "--private", private)
+        assert refused.code == 1, refused.out
+        assert "lies where releases are published, as if this folder of releases were one itself" in refused.err
+    shutil.copytree(releases, home / "copy")
+    assert funnel.audit_release(home / "copy", home / "private").passed
 
 
 @pytest.mark.parametrize("left", [["index.html"], ["croissant.json", "datapackage.json"], ["people.csv"], []])

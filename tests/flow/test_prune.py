@@ -410,6 +410,15 @@ def test_a_mark_that_was_cut_off_while_it_was_written_marks_nothing(home: Path) 
     assert audited(home).passed
 
 
+def test_what_latest_leads_to_over_several_links_stays_whole(home: Path) -> None:
+    releases, whole = home / "releases", nights(home)[-2]
+    (releases / "stable").symlink_to(whole)
+    (releases / "latest").unlink()
+    (releases / "latest").symlink_to("stable")
+    assert whole not in funnel.prune(home / "policy.yaml", 1).releases
+    assert (releases / "latest" / "data.parquet").exists()
+
+
 def test_a_link_to_itself_points_at_no_release(home: Path) -> None:
     latest = home / "releases" / "latest"
     latest.unlink()

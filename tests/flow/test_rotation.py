@@ -413,7 +413,7 @@ def test_a_clock_that_goes_back_changes_no_order(
 
 def test_a_ledger_of_another_policy_in_the_same_folder_counts_too(policy: Path, tmp_path: Path) -> None:
     """`latest` is one link for all that publish into a folder."""
-    (tmp_path / "releases").mkdir()
+    (tmp_path / "releases" / "20990101T000000Z-abcdef").mkdir(parents=True)
     (tmp_path / "releases" / "latest").symlink_to("20990101T000000Z-abcdef")
     summary = funnel.run(policy).as_dict()
     assert Path(summary["release"]).name.startswith("20990101T000001Z")
@@ -432,8 +432,11 @@ def test_next_time_is_after_the_last_and_else_the_clocks() -> None:
 
 
 def test_names_that_are_no_times_are_passed_over(tmp_path: Path) -> None:
-    for name in ("20269999T999999Z-abcdef", "99991231T235959Z-abcdef", "../elsewhere"):
+    there = {"99991231T235959Z-abcdef", "99981231T235959Z-abcdef"}
+    for name in ("20269999T999999Z-abcdef", *there, "20991231T235959Z-abcdef", "../elsewhere"):
         (tmp_path / "latest").unlink(missing_ok=True)
+        if name in there:
+            (tmp_path / name).mkdir()
         (tmp_path / "latest").symlink_to(name)
         assert last_named(tmp_path, []) is None
     entries = [an_entry("20260102T000000Z-abcdef"), an_entry("20250102T000000Z-abcdef")]

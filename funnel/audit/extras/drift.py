@@ -193,6 +193,7 @@ def _then(opened: Release, found: DriftFile) -> Joint | None:
     agree(path.name, [
         ("lock", found.lock, kept.lock),
         ("columns and values", opened.alphabets, kept.blocks),
+        ("columns of the secret", opened.secret.columns, kept.secret.columns),
         ("codes", False, outside(kept.cells, [len(one.values) for one in blocks])),
         ("records", found.rows_then, sum(row[-1] for row in kept.cells)),
     ])  # fmt: skip

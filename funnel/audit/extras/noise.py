@@ -54,7 +54,9 @@ def check(opened: Release) -> str | Unchecked:
     none = _chance(np.zeros_like(noise), float(Fraction(private.epsilon) / SENSITIVITY))
     few = "" if none < FALSE_ALARM else "; so few that they would pass without any noise"
     stated = f"noise of ε_est = {private.epsilon}"
-    return f"{counted(len(cells), 'cell')}, {stated}, p <= {min(1.05 * chance, 1):.2g}{few}"  # two digits, rounded up
+    told = f"{counted(len(cells), 'cell')}, {stated}, p <= {min(1.05 * chance, 1):.2g}{few}"  # two digits, rounded up
+    gone = int(np.maximum(np.array(private.records) - true, 0).sum())
+    return f"{told}; {gone} of the {sum(private.records)} records released are not among those that were counted for it"
 
 
 def as_stated(name: str, noise: IntArray, epsilon: str) -> float:

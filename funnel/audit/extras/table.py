@@ -31,7 +31,7 @@ TITLE = (
     " cells are those of the table given, by the policy"
 )
 PRIVATE = True
-AGAIN = "--table FILE counts it again"
+AGAIN = "--table FILE counts all again but what a lock or an estimate was made from"
 COUNTED = (
     "that the table counted again is the source, what it says of people is true, files of groups are the policy's, and"
     " counts that a lock or an estimate was made from were the source's"

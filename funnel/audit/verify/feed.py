@@ -45,6 +45,7 @@ def newest(opened: Opened, key: bytes, asked: Path, kept: Path | None) -> str | 
     place = sorted(releases).index(one.release) + 1
     newer = "" if last == one.release else f"; {last} is newer"
     told = "" if kept is None else _remembered(releases, found[-1].get(one.name), kept.name)
+    told += "" if beside.exists() else f"; no {NAME} lies beside the release"
     return f"{place} of {counted(len(releases), 'release')} of {one.name}{newer}{told}"
 
 

@@ -21,7 +21,18 @@ from funnel.release.recover import check_visible, releases, staged_for
 from tests.support.ledger import an_entry
 
 from .dying import release
-from .test_publish import FILES, Runs, an_id, assert_tidy, assert_whole, folders, quick_disk, runs, seen
+from .test_publish import (
+    FILES,
+    Runs,
+    an_id,
+    assert_tidy,
+    assert_whole,
+    folders,
+    listed,
+    quick_disk,
+    runs,
+    seen,
+)
 
 __all__ = ["quick_disk", "runs"]
 
@@ -70,6 +81,45 @@ def test_what_readers_saw_is_not_taken_for_cut_off_whatever_lies_beside_it(
         assert list(lies.iterdir())
         (told,) = publisher.told
     assert told.startswith(f"{lies} was left as it is")
+
+
+@pytest.mark.parametrize("what", ["latest", "releases", "spill", "to"])
+def test_no_folder_of_the_published_one_is_removed_for_its_name(what: str, tmp_path: Path) -> None:
+    """Runs leave a link and a file of such names there; a folder is a release that somebody moved."""
+    to, private = folders(tmp_path)
+    release(to, private, an_id(1))
+    (to / an_id(1)).rename(to / f".{what}-{an_id(1)}")
+    with Publisher(to, private, an_id(2)) as publisher:
+        (told,) = publisher.told
+    assert told.startswith(f"{to / f'.{what}-{an_id(1)}'} was left as it is")
+    assert list((to / f".{what}-{an_id(1)}").iterdir())
+
+
+def test_evidence_of_what_readers_see_goes_to_its_place(tmp_path: Path) -> None:
+    """A copy of the private folder from the moment between its entry and its evidence was put back."""
+    to, private = folders(tmp_path)
+    release(to, private, an_id(1))
+    evidence = {path.name for path in (private / an_id(1)).iterdir()}
+    (private / an_id(1) / "published").unlink()
+    (private / an_id(1)).rename(private / f".staging-{an_id(1)}")
+    (private / staged_for(an_id(1))).symlink_to(to.resolve())
+    with Publisher(to, private, an_id(2)) as publisher:
+        assert publisher.told == []
+    assert {path.name for path in (private / an_id(1)).iterdir()} == evidence
+    assert_tidy(to, private)
+
+
+@pytest.mark.parametrize("content", ["pipe", "[" * 100_000])
+def test_what_lies_in_the_published_folder_stops_no_run(content: str, tmp_path: Path) -> None:
+    to, private = folders(tmp_path)
+    release(to, private, an_id(1))
+    (to / an_id(9)).mkdir()
+    for path in (to / an_id(9) / "release.json", to / "releases.json"):
+        path.unlink(missing_ok=True)
+        os.mkfifo(path) if content == "pipe" else path.write_text(content)
+    check_visible(to, "test", releases(to), Journal(private).releases())
+    release(to, private, an_id(2))
+    assert listed(to) == {an_id(1), an_id(2)}
 
 
 def test_a_run_that_publishes_elsewhere_marks_what_a_killed_one_made_visible(tmp_path: Path) -> None:

@@ -10,12 +10,14 @@ import stat
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from funnel.errors import ReleaseError
 from funnel.format import schema
 from funnel.format.pruned import PrunedFile
+from funnel.release import prune as pruning
 from funnel.release.holding import alone
 from funnel.release.prune import prune
 from funnel.release.publish import Publisher
@@ -54,6 +56,26 @@ def files(folder: Path) -> set[str]:
 
 def whole(to: Path) -> list[int]:
     return [number for number in range(1, 5) if files(to / an_id(number)) > DATA]
+
+
+@pytest.mark.parametrize("there", ["private", "another"])
+def test_nothing_is_removed_of_what_was_put_in_the_place_of_a_release(
+    pair: tuple[Path, Path], there: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at all of them and the removal of one."""
+    to, private = pair
+    put, mark = {"private": private, "another": to / an_id(4)}[there], pruning._mark
+
+    def exchanged(private: Path, one: Any) -> None:
+        mark(private, one)
+        (to / one.release).rename(to / "aside")
+        (to / one.release).symlink_to(put)
+
+    before = files(put)
+    monkeypatch.setattr(pruning, "_mark", exchanged)
+    with pytest.raises(ReleaseError):
+        prune(to, private, "census", 3)
+    assert files(put) >= before
 
 
 def test_the_newest_stay_whole_and_of_the_others_what_is_signed(pair: tuple[Path, Path]) -> None:

@@ -387,6 +387,40 @@ def test_a_link_into_the_published_folder(tmp_path: Path) -> None:
         pytest.fail("opened")
 
 
+def test_no_link_that_lies_in_the_published_folder_is_written_through(tmp_path: Path) -> None:
+    """What a run stages there has names that others can see."""
+    to, private = folders(tmp_path)
+    release(to, private, an_id(1))
+    before = (private / "ledger.jsonl").read_bytes()
+    to_be = to / f".releases-{an_id(2)}"
+    to_be.symlink_to(private / "ledger.jsonl")
+    release(to, private, an_id(2))
+    assert (private / "ledger.jsonl").read_bytes().startswith(before)
+    assert listed(to) == {an_id(1), an_id(2)} and not (to / "releases.json").is_symlink()
+
+
+@pytest.mark.parametrize("other", ["link", "folder"])
+def test_what_was_put_in_the_place_of_a_staged_release_is_not_published(other: str, tmp_path: Path) -> None:
+    to, private = folders(tmp_path)
+    release(to, private, an_id(1))
+    with pytest.raises(ReleaseError, match="exchanged") as caught, Publisher(to, private, an_id(2)) as publisher:
+        publisher.public.rename(to / "aside")
+        publisher.public.symlink_to(private) if other == "link" else publisher.public.mkdir()
+        publisher.publish(an_entry(an_id(2)))
+    assert caught.value.code == "release-path"
+    assert stat.S_IMODE(private.stat().st_mode) == 0o700 and (private / "ledger.jsonl").stat().st_mode & 0o077 == 0
+    assert [entry.release for entry in Journal(private).releases()] == [an_id(1)] and seen(to) == {an_id(1), "aside"}
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o775, 0o757])
+def test_that_others_may_write_where_releases_are_published_is_told(mode: int, tmp_path: Path) -> None:
+    to, private = folders(tmp_path)
+    to.mkdir(parents=True)
+    to.chmod(mode)
+    with Publisher(to, private, an_id(1)) as publisher:
+        assert ["others than its owner may write into" in one for one in publisher.told] == [True] * (mode != 0o755)
+
+
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_latest_that_is_no_link(kind: str, tmp_path: Path) -> None:
     to, private = folders(tmp_path)
