@@ -24,6 +24,7 @@ from funnel.plan.also import _table
 from funnel.release.export import connected
 from funnel.release.folders import MISSING, folder, in_order, parts, ranks, value_of
 from funnel.release.publish import Publisher
+from funnel.release.recover import staged_for
 from tests.flow.conftest import evidence_left, nothing_published
 from tests.support.audited import failures
 from tests.support.policies import write_policy
@@ -295,6 +296,8 @@ def test_a_run_that_is_killed_leaves_no_folder(tmp_path, monkeypatch):
     assert [one for one in evidence_left(tmp_path) if one.startswith("2")] == []
     releases, first = tmp_path / "releases", Path(str(funnel.run(policy).release))
     first.rename(releases / f".staging-{first.name}")  # as a power cut leaves it, before anybody could see it
+    (tmp_path / "private" / first.name / "published").unlink()
+    (tmp_path / "private" / staged_for(first.name)).symlink_to(releases.resolve())
     second = Path(str(funnel.run(policy).release))
     assert sorted(path.name for path in releases.iterdir()) == sorted([second.name, "latest"])
     assert (releases / "latest").resolve() == second
