@@ -23,7 +23,8 @@ TITLE = (
     " the counts"
 )
 PRIVATE = True
-_NEVER, _UNCOUNTED = "no release before did", "those whom releases before left out are not counted with it"
+_NEVER = "by the ledger no release before did"
+_UNCOUNTED = "those whom releases before left out are not counted with it"
 _NOBODY = "that there are none is the ledger's word, by which a bound is stated of all releases together"
 
 
