@@ -281,6 +281,12 @@ def test_a_new_value_that_a_lock_puts_under_other_may_be_known_as_such(tmp_path:
     stated = json.loads((release / "release.json").read_text())["leakage"]["srlip"]
     assert stated >= real > 0.9
     assert audit(tmp_path, release) == set()
+    known = tmp_path / "private" / release.name / "known.json"
+    told = json.loads(known.read_text())
+    places = [i for i, one in enumerate(told["levels"]) if (one["column"], one["level"]) == ("job", "released")]
+    known.write_bytes(encode(without(told, places[0])))
+    said = "a level of job that may be known is not told; expected released"
+    assert said in detail(funnel.audit_release(release, tmp_path / "private"), "policy")
 
 
 def hide_incomes(known: dict[str, Any]) -> None:

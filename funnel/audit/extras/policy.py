@@ -93,7 +93,7 @@ def _check_known(opened: Release, policy: Policy) -> None:
     pooled = {*chain.from_iterable(one.columns for one in new if one.rule == "other")}
     for block in policy.blocks:
         for one in block.attributes:
-            asked = {OWN, *([RELEASED] if one.reduced else ())}
+            asked = {OWN, *([RELEASED] if one.reduced or one.name in pooled else ())}
             asked |= {f"groups {height}" for height in range(2, len(one.groups or ()) + 1)}
             if one.reduced and one.name in pooled:
                 asked.add(TONIGHT)
