@@ -87,6 +87,23 @@ def test_what_is_released_may_be_known_whatever_the_file_says_of_it():
     assert groups(honest) == groups(kernel.known(*made(fewer_levels)))
 
 
+def test_own_values_that_one_label_puts_together_may_be_known():
+    """Of a column that is told as it is alone, though one of its labels stands for two values."""
+    told, honest = (groups(kernel.known(*made(change))) for change in (put_together, lambda file: file))
+    file, joint, _ = made(put_together)
+    both = [i for i, row in enumerate(file.cells) if row[1] == 0]
+    alone = {i for i in both if file.cells[i][3] > len(joint.alphabets[1].values)}
+    assert alone and alone < {*both} and alone in told and {*both} in told and alone not in honest
+
+
+def put_together(file):
+    """Somebody with the first value of the first column has another one of their own."""
+    one, *rest = file.levels
+    first = [i for i, row in enumerate(file.cells) if row[1] == 0][-1]
+    cells = [(*row[:3], len(one.values) + 1, *row[4:]) if i == first else row for i, row in enumerate(file.cells)]
+    return replace(file, levels=(replace(one, values=(*one.values, "new")), *rest), cells=tuple(cells))
+
+
 def other_count(file):
     (*codes, number), *rest = file.cells
     return replace(file, cells=((*codes, number + 1), *rest))

@@ -209,7 +209,7 @@ def known(file: KnownFile, joint: Joint, manifest: Manifest, wide: Sequence[Wide
     """The same counts by what may be known, as known.json tells it. Raises Broken where they are other counts.
 
     A public column that numbers cells nobody knows, but the columns inside, of which the file alone tells. Of any other
-    column labels say what is released, whatever the file says, and the file what it was before, and is in groups.
+    labels say what is released, whatever the file says, and the file what more it was before, and is in groups.
     """
     knows, axes = manifest.parameters.knows, len(joint.shape)
     rows = table(NAME, file.cells, [*joint.shape, *(len(level.values) + 1 for level in file.levels)])
@@ -221,13 +221,13 @@ def known(file: KnownFile, joint: Joint, manifest: Manifest, wide: Sequence[Wide
     if len(cells) < len(wide) or not all(one.columns for one in wide) or len({*names}) < len(names):
         raise Broken(CELLS, "a block of cells has another's name, or no columns of its own", "distinct columns", names)
     released = {name: x for name, x in _released(joint.alphabets[1:], codes).items() if name not in cells}
-    same = {one.column: place for place, one in enumerate(file.levels) if one.level in (OWN, RELEASED)}
-    others = sorted({*range(len(file.levels))} - {place for name, place in same.items() if name in released})
-    columns = (*released, *(file.levels[place].column for place in others))
+    told_of = [*released.items(), *((one.column, v) for one, v in zip(file.levels, told.T, strict=True)
+        if one.level not in (OWN, RELEASED) or one.column not in released
+        or len(p := {*zip(released[one.column][v > 0], v[v > 0], strict=True)}) > len({x for x, _ in p}))]  # fmt: skip
+    columns, values = zip(*told_of, strict=True)
     if missing := {*inside, *(knows if isinstance(knows, tuple) else ())} - {*columns}:
         raise Broken(NAME, "nothing is told of a column that may be known", min(missing), "no level")
-    values = np.column_stack([*released.values(), *told[:, others].T])
-    return Known(columns, codes, values, number, knows, manifest.estimate.minimum)
+    return Known(columns, codes, np.column_stack(values), number, knows, manifest.estimate.minimum)
 
 
 def _released(alphabets: Iterable[Alphabet], codes: IntArray) -> dict[str, IntArray]:
