@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from funnel.engine import Engine, Source
 from funnel.engine.checks import is_identifier
-from funnel.engine.sql import identifier, listed, literal
-from funnel.plan.columns import BLANKS, FLOATS
+from funnel.engine.sql import BLANKS, identifier, listed, literal
+from funnel.plan.columns import FLOATS
 
 _FIRST = 10_000
 """Rows that are looked at first: which columns may be keys, and what texts may be numbers or dates."""

@@ -15,6 +15,10 @@ def literal(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+BLANKS = " \t\r\n\u00a0"
+"""What `trim` leaves out around texts."""
+
+
 def listed(parts: Iterable[str]) -> str:
     """Parts joined by commas."""
     return ", ".join(parts)

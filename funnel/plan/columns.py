@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from funnel.data.alphabet import OTHER
 from funnel.engine.checks import BELOW, NO_DATE
-from funnel.engine.sql import identifier, listed, literal
+from funnel.engine.sql import BLANKS, identifier, listed, literal
 from funnel.policy.blocks import Block
 from funnel.policy.columns import Attribute, Calendar, edge_text
 
@@ -152,10 +152,6 @@ def there(column: str, kind: str, *, trim: bool = False) -> str:
     if trim:
         return f"trim({quoted}, {literal(BLANKS)}) <> ''"
     return f"{quoted} IS NOT NULL" + (f" AND NOT isnan({quoted})" if kind in FLOATS else "")
-
-
-BLANKS = " \t\r\n\u00a0"
-"""What `trim` leaves out around texts."""
 
 
 def refused_labels(attribute: Attribute) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -375,7 +376,11 @@ def test_a_predicate_that_is_not_the_policys_is_found(clinic: Path, missing: str
     forged = Forged(release, clinic / "private" / release.name)
     assert failures(audit(clinic, made.release)) == set()
     own = json.loads((forged.kept / "population.json").read_text())["own"]
-    for other in (own.replace("east", "west"), own.replace("ward", "job"), f"(id > 5) OR {own}"):
+    others = [own.replace("east", "west"), own.replace("ward", "job"), f"(id > 5) OR {own}"]
+    if missing == "drop":  # nobody is left out but whom a value misses, and of no column is one taken for there
+        others.append(own.replace("(diagnosis IS NOT NULL)", "(diagnosis IS NOT NULL) AND (diagnosis <> 'hiv')"))
+        others.append(own.replace("(diagnosis IS NOT NULL)", "(job IS NOT NULL)"))
+    for other in others:
         assert other != own
         edit(forged.kept / "population.json", lambda old, other=other: old.update(own=other, predicates=[other]))
         edit(forged.kept / "plan.json", lambda old, other=other: [
@@ -387,6 +392,21 @@ def test_a_predicate_that_is_not_the_policys_is_found(clinic: Path, missing: str
         report = audit(clinic, made.release)
         assert {"absent", "ledger-composed"} <= failures(report)
         assert "the predicate of who is in the release is not the policy's" in detail(report, "absent")
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_whom_missing_values_leave_out_is_found_whatever_columns_are_called(tmp_path: Path, *, wide: bool) -> None:
+    """Texts that are trimmed, numbers that are none, and cells, whose block is no column of the source."""
+    secret, text, real = 'S "x"', "a AND b", "isnan"
+    rows = [(("p", "q", None)[i % 3], (" u", "v ", None, "  ", "u")[i % 5], (1.5, math.nan, 2.5, None)[i % 4])
+            for i in range(600)]  # fmt: skip
+    table = pa.table({name: [row[place] for row in rows] for place, name in enumerate((secret, text, real))})
+    pq.write_table(table, tmp_path / "people.parquet")
+    columns: list[Any] = [{"name": text, "trim": True}, {"name": real, "bins": [0, 2, 4]}]
+    public = [{"name": "w", "columns": [text, real], "cells": {"most": 4, "minimum": 20}}] if wide else columns
+    source = {"table": "people.parquet", "missing": "drop", "filter": f'"{real}" < 9 OR "{text}" = \'v \''}
+    made = run(tmp_path, sensitive=[secret], public=public, source=source, draws={"kind": "fresh"}, **LIP)
+    assert failures(audit(tmp_path, made.release, table=True)) == set()
 
 
 def test_people_by_the_secret_of_another_promise_are_the_same_people(clinic: Path) -> None:

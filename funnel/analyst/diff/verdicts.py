@@ -11,11 +11,11 @@ from operator import neg
 from typing import Any, Literal
 
 from funnel.data.alphabet import folded
+from funnel.engine.sql import BLANKS
 from funnel.notions import Notion, implications
 from funnel.notions.change import Judged, Verdict, ordered
 from funnel.notions.rldp import Rldp
 from funnel.notions.srlip import Srlip
-from funnel.plan.columns import BLANKS
 from funnel.policy.groups import climb
 
 Terms = Mapping[str, Any]

@@ -10,7 +10,7 @@ Where answers are only bounded, each within one p, what p tells by itself is add
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
@@ -29,6 +29,7 @@ from funnel.audit.kernel.records import Block
 from funnel.audit.kernel.verdict import Broken, agree
 from funnel.data.alphabet import folded
 from funnel.engine.expressions import ExpressionError, parse
+from funnel.engine.sql import BLANKS, identifier, literal
 from funnel.format import population
 from funnel.format.fields import Alphabet, Label
 from funnel.format.journal import NAME, Present, Promise
@@ -293,9 +294,9 @@ def _elsewhere(block: Block) -> Block:
 
 
 def check_predicate(opened: Release, place: str, told: str | None) -> None:
-    """It lets in whom the terms do: of whom the filter holds and, with `missing: drop`, something of used columns.
+    """It lets in whom the terms do: of whom the filter holds and, with `missing: drop`, no used column is missing.
 
-    What is missing goes by the types of columns, which the files do not tell. Raises Broken.
+    In which way values are missing goes by the types of columns, which the files do not tell. Raises Broken.
     """
     asked, drops = opened.terms, opened.terms.missing == "drop"
     try:
@@ -307,12 +308,34 @@ def check_predicate(opened: Release, place: str, told: str | None) -> None:
         fits = (own and own.sql) == (kept and kept.sql) and not (own is None and drops)
     else:
         columns = (one.name for block in (*asked.public, *(wide.columns for wide in asked.wide)) for one in block)
-        used = {*map(folded, chain(asked.sensitive, columns, kept.columns if kept else ()))}
+        used = {*map(folded, chain(asked.sensitive, columns))} - {folded(one.name) for one in asked.wide}
         # Among other conditions a conjunction has no parentheses of its own.
-        begins = ("",) if kept is None else (f"({kept.sql} AND ", f"{kept.sql[:-1]} AND ")
-        fits = own.sql.startswith(begins) and used >= {*map(folded, own.columns)}
+        begins = ("(",) if kept is None else (f"({kept.sql} AND ", f"{kept.sql[:-1]} AND ")
+        begin = next((one for one in begins if own.sql.startswith(one)), None)
+        present = {name: _present(name) for name in own.columns if folded(name) in used}
+        fits = begin is not None and used == _named(own.sql[len(begin) : -1], present)
     if not fits:
         raise Broken(place, "the predicate of who is in the release is not the policy's", asked.filter, told)
+
+
+def _present(column: str) -> tuple[str, ...]:
+    """Each condition that a column may have which is not missing, in canonical text."""
+    name = identifier(column)
+    ways = f"{name} IS NOT NULL", f"NOT isnan({name})", f"trim({name}, {literal(BLANKS)}) <> ''"
+    return tuple(parse(one).sql for one in ways)
+
+
+def _named(sql: str, present: Mapping[str, Sequence[str]]) -> set[str] | None:
+    """The columns that a conjunction has to be `present`, each somehow; None where it says anything else."""
+    found, rest = set[str](), sql + " AND "
+    while rest:
+        heads = ((name, f"{one} AND ") for name, ways in present.items() for one in ways)
+        name, head = next((each for each in heads if rest.startswith(each[1])), ("", ""))
+        if not head:
+            return None
+        found.add(folded(name))
+        rest = rest[len(head) :]
+    return found
 
 
 def entered(opened: Release, people: Everybody | None, told: Present | None) -> None:
