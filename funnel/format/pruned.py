@@ -32,13 +32,23 @@ class PrunedFile:
 
 def is_whole(folder: Path, mark: Path) -> bool:
     """Whether every file of the release is there that was marked: a copy from before, or its pruning has not begun."""
-    stays = folder / manifest.NAME
     try:
-        if not (mark.is_file() and stays.is_file()):  # but a pipe, say
-            return False
-        told, raw = schema.read(PrunedFile, mark.name, mark.read_bytes()), stays.read_bytes()
-        files = schema.read(manifest.Manifest, manifest.NAME, raw).files
+        told = schema.read(PrunedFile, mark.name, mark.read_bytes()) if mark.is_file() else None  # but a pipe, say
     except (OSError, ValueError):
         return False
-    same = told.manifest_sha256 == hashlib.sha256(raw).hexdigest()
-    return same and all(os.path.lexists(folder / name) for name in files)
+    return told is not None and lacks(folder, told.manifest_sha256) is False
+
+
+def lacks(folder: Path, manifest_sha256: str) -> bool | None:
+    """Whether a file that the manifest of a release lists is not there, or itself; None where it is another one."""
+    stays = folder / manifest.NAME
+    if not stays.is_file():
+        return True
+    try:
+        raw = stays.read_bytes()
+        files = schema.read(manifest.Manifest, manifest.NAME, raw).files
+    except (OSError, ValueError):
+        return None
+    if manifest_sha256 != hashlib.sha256(raw).hexdigest():
+        return None
+    return not all(os.path.lexists(folder / name) for name in files)

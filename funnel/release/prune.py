@@ -20,7 +20,7 @@ from funnel.errors import ReleaseError
 from funnel.files import replace_file, sha256_file, sync, writing
 from funnel.format import manifest, schema
 from funnel.format.journal import ReleaseEntry
-from funnel.format.pruned import FOLDER, STAYS, PrunedFile, is_whole
+from funnel.format.pruned import FOLDER, STAYS, PrunedFile, is_whole, lacks
 from funnel.ledger.journal import Journal
 from funnel.release.holding import alone
 from funnel.release.recover import check_entered, check_visible, releases
@@ -64,16 +64,19 @@ def prune(to: Path, private: Path, policy: str, keep: int, *, dry: bool = False)
         own = [one for one in entries if one.name == policy and (to / one.release).is_dir()]
         marked = [one for one in own if (private / FOLDER / one.release).exists()]
         half = [one for one in marked if not is_whole(to / one.release, private / FOLDER / one.release)]
-        whole = [one for one in own if one not in half and not (to / one.release).is_symlink()]
+        here = [one for one in own if one not in half and not (to / one.release).is_symlink()]
+        whole = [one for one in here if not lacks(to / one.release, one.manifest_sha256)]
         latest = os.path.realpath(to / "latest")
-        old = [one for one in whole[: max(len(whole) - keep, 0)] if os.path.realpath(to / one.release) != latest]
+        # What lost its data is none of those that stay whole; it goes where it is older than they are.
+        older = here[: here.index(whole[-keep:][0])] if whole else []
+        old = [one for one in older if os.path.realpath(to / one.release) != latest]
         left = [one for one in half if _goes(to / one.release)]
         _check(to, [*left, *old])
         sizes = {one.release: _size(to / one.release) for one in own if one in left or one in old}
         for one in () if dry else (*left, *old):
             _mark(private, one)
             _remove(to / one.release, one.manifest_sha256)
-        return Pruned(to, sizes, len(whole) - len(old), dry)
+        return Pruned(to, sizes, sum(one not in old for one in whole), dry)
 
 
 def _check(to: Path, old: Sequence[ReleaseEntry]) -> None:

@@ -140,7 +140,8 @@ class Publisher:
         with writing(self.private_root):
             self.private.mkdir(mode=0o700)
             self.scratch.mkdir(mode=0o700)
-            self._place.symlink_to(self.to.resolve())
+            # As seen from there, for both may be moved.
+            self._place.symlink_to(os.path.relpath(self.to.resolve(), self.private_root.resolve()))
         with writing(self.to):
             self.public.mkdir(mode=0o700)  # nobody reads a release that has not passed its audit
             made = os.lstat(self.public)

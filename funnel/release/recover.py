@@ -20,6 +20,8 @@ from funnel.format.protocol import FOLDER
 _ASIDE = re.compile(rf"\.(?:staging|spill|latest|releases|to)-({_ID})")
 COMPARED = frozenset({people.NAME, counts.NAME, evidence.NAME})
 """What later nights compare with, in a release that was entered: whom and which columns it drew for, by its hashes."""
+_STAGED = ("staging", "latest", "releases")
+"""What a run leaves in TO."""
 _PROTOCOL = re.compile(r"\.?([0-9a-f]{64})\.json(?:\.new)?")
 
 
@@ -36,7 +38,8 @@ class Leftovers:
         self.to, self.private, self._entries = to, private, entries
         with writing(private):
             self._hidden = _aside(private)
-            self._places = {one: path.readlink() for path, one in self._hidden if path.name == staged_for(one)}
+            places = ((one, path.readlink()) for path, one in self._hidden if path.name == staged_for(one))
+            self._places = {one: Path(os.path.normpath(private.resolve() / place)) for one, place in places}
         self._entered = {entry.release for entry in entries}
         self._known = self._entered | {release_id for _, release_id in self._hidden} | set(releases(private))
 
@@ -71,7 +74,8 @@ class Leftovers:
                     remove(path)
         self._remove_protocols()
         left = [
-            f"{path} was left as it is: no run was cut off that made it; take it away once you know how it got there"
+            f"{path} was left as it is: nothing in the private folder says that a run was cut off that made it; take "
+            "it away once you know how it got there"
             for path in strange
         ]
         return left + [self._told(release_id, waiting.get(release_id)) for release_id in sorted(cut_off | {*waiting})]
@@ -83,11 +87,12 @@ class Leftovers:
         """
         with writing(self.private):
             for one in self._entered:
-                kept, place = self.private / one, self._places.get(one, self.to)
-                aside = self.private / f".staging-{one}"
-                if aside.is_dir() and not kept.exists() and os.path.isdir(place / one):  # noqa: PTH112 - as below
+                kept, aside = self.private / one, self.private / f".staging-{one}"
+                if not any(os.path.isdir(place / one) for place in (self.to, self._places.get(one, self.to))):  # noqa: PTH112 - as below
+                    continue
+                if aside.is_dir() and not kept.exists():
                     aside.rename(kept)
-                if kept.is_dir() and not (kept / SEEN).exists() and os.path.isdir(place / one):  # noqa: PTH112 - as below
+                if kept.is_dir() and not (kept / SEEN).exists():
                     mark_seen(kept)
 
     def _strange(self, path: Path, release_id: str) -> bool:
@@ -108,8 +113,12 @@ class Leftovers:
             for one, place in self._places.items()
             if one not in here
             and not os.path.isdir(place / one)  # noqa: PTH112 - which raises where a share is gone
-            and any(_may_be(place / f".{what}-{one}") for what in ("staging", "latest", "releases"))
+            and (self._gone(place) or any(_may_be(place / f".{what}-{one}") for what in _STAGED))
         }
+
+    def _gone(self, place: Path) -> bool:
+        """Whether another folder is not there with its releases, as where its share is not mounted, or it was moved."""
+        return place != self.to.resolve() and not any(os.path.isdir(place / one) for one in self._entered)  # noqa: PTH112 - as above
 
     def _told(self, release_id: str, elsewhere: Path | None) -> str:
         told = f"release {release_id} was cut off before anybody could see it"

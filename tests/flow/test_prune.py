@@ -410,6 +410,19 @@ def test_a_mark_that_was_cut_off_while_it_was_written_marks_nothing(home: Path) 
     assert audited(home).passed
 
 
+@pytest.mark.parametrize("left", [{"release.json"}, set()])
+def test_what_lost_its_data_is_not_among_those_that_stay_whole(home: Path, left: set[str]) -> None:
+    """It would be kept in the place of a whole one, the last of which would go."""
+    releases, (*_, whole, newest) = home / "releases", nights(home)
+    for path in (releases / newest).iterdir():
+        if path.name not in left:
+            path.unlink()
+    done = funnel.prune(home / "policy.yaml", 1)
+    assert whole not in done.releases and newest not in done.releases and done.kept == 1
+    assert (releases / whole / "data.parquet").exists()
+    assert {path.name for path in (releases / newest).iterdir()} == left
+
+
 def test_what_latest_leads_to_over_several_links_stays_whole(home: Path) -> None:
     releases, whole = home / "releases", nights(home)[-2]
     (releases / "stable").symlink_to(whole)

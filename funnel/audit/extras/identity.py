@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.digests import digest, fits
+from funnel.audit.extras.knowable import Knowable
 from funnel.audit.extras.parts import archived, kept_file
 from funnel.audit.extras.rows import same_rows
 from funnel.audit.extras.tables import one_table
-from funnel.audit.extras.told import Told
 from funnel.audit.kernel.opened import parsed
 from funnel.audit.kernel.verdict import Broken, Unchecked, agree
 from funnel.data import AnyProtocol
@@ -50,7 +50,7 @@ def check(opened: Release) -> str | Unchecked:
     if same is not None:
         entered = next(one for one in before if one.release == same.release)
         kept = _counts(opened, entered)
-        finer = _told(opened, entered, kept)
+        finer = _knowable(opened, entered, kept)
         same_rows((own, same), (opened.counts, kept), finer)
         lost = "no digest is" if same.digest is None else "no counts are" if kept is None else ""
         if not lost and finer is None and known.NAME in opened.evidence.files:
@@ -109,7 +109,7 @@ def _counts(opened: Release, entry: ReleaseEntry) -> CountsFile | None:
     return None if raw is None else parsed(CountsFile, counts.NAME, raw)
 
 
-def _told(opened: Release, entry: ReleaseEntry, kept: CountsFile | None) -> tuple[Told, Told] | None:
+def _knowable(opened: Release, entry: ReleaseEntry, kept: CountsFile | None) -> tuple[Knowable, Knowable] | None:
     """What may be known of tonight's records and of an earlier night's; None where one of both tells nothing."""
     if known.NAME not in opened.evidence.files or kept is None:
         return None
@@ -117,4 +117,4 @@ def _told(opened: Release, entry: ReleaseEntry, kept: CountsFile | None) -> tupl
     if files[0] is None or files[1] is None:
         return None
     then = parsed(KnownFile, known.NAME, files[0]), kept, parsed(TermsFile, terms.NAME, files[1]).estimate.minimum
-    return Told(opened.known_file, opened.counts, opened.manifest.estimate.minimum), Told(*then)
+    return Knowable(opened.known_file, opened.counts, opened.manifest.estimate.minimum), Knowable(*then)

@@ -47,7 +47,7 @@ def columns_of(drawn: Sequence[Drawn]) -> list[Column]:
 
 
 @dataclass(frozen=True)
-class Told:
+class Knowable:
     """known.json of a night, with its counts; values that `minimum` records share have a name."""
 
     file: KnownFile
@@ -87,8 +87,8 @@ class Told:
         return found
 
 
-def told_alike(
-    pairs: Sequence[tuple[Column, Column]], told: tuple[Told, Told], alike: Sequence[bool], less: Sequence[int]
+def known_alike(
+    pairs: Sequence[tuple[Column, Column]], told: tuple[Knowable, Knowable], alike: Sequence[bool], less: Sequence[int]
 ) -> tuple[Cells, Cells] | None:
     """The records of both nights by all that both tell alike; `less` rows of the other one each may not count.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from funnel.audit.extras.told import Cells, Column, Told, columns_of, told_alike
+from funnel.audit.extras.knowable import Cells, Column, Knowable, columns_of, known_alike
 from funnel.audit.kernel.verdict import Broken
 from funnel.data.alphabet import OTHER, folded
 from funnel.format import people
@@ -26,7 +26,7 @@ Pairs = Sequence[tuple[Column, Column]]
 def same_rows(
     nights: tuple[Night, Night],
     counted: tuple[CountsFile, CountsFile | None],
-    told: tuple[Told, Told] | None,
+    told: tuple[Knowable, Knowable] | None,
 ) -> None:
     """Tonight's rows are those of an earlier night, as far as the files of both show. Raises Broken.
 
@@ -53,7 +53,7 @@ def same_rows(
         found += _counts(nights, pairs, out, tables)
         if told is not None:
             less = _less(nights, pairs, out)
-            by_known = told_alike(pairs, told, _alike(pairs), less)
+            by_known = known_alike(pairs, told, _alike(pairs), less)
             found.append((KNOWN, by_known is not None and _may_be(by_known, less)))
     if one.entity is not None:
         both = Shared(own, night, (one, other))

@@ -109,6 +109,42 @@ def test_evidence_of_what_readers_see_goes_to_its_place(tmp_path: Path) -> None:
     assert_tidy(to, private)
 
 
+@pytest.mark.parametrize("who", ["its own", "another"])
+def test_folders_that_were_moved_together_are_found_again(who: str, tmp_path: Path) -> None:
+    """The link of a killed run is read as seen from the private folder."""
+    to, private = folders(tmp_path / "before")
+    with Publisher(to, private, an_id(9)):
+        link = (private / staged_for(an_id(9))).readlink()
+    assert not link.is_absolute()
+    release(to, private, an_id(1))
+    (private / an_id(1) / "published").unlink()
+    (private / staged_for(an_id(1))).symlink_to(link)
+    (tmp_path / "before").rename(tmp_path / "after")
+    to, private = folders(tmp_path / "after")
+    with Publisher(to if who == "its own" else tmp_path / "others", private, an_id(2)) as publisher:
+        assert publisher.told == []
+    assert (private / an_id(1) / "published").exists()
+
+
+@pytest.mark.parametrize("there", ["empty", "gone"])
+def test_what_lies_on_a_share_that_is_not_mounted_waits(there: str, tmp_path: Path) -> None:
+    to, private = folders(tmp_path)
+    cut_off(to, private, an_id(1))
+    to.rename(tmp_path / "unmounted")
+    if there == "empty":
+        to.mkdir()
+    with Publisher(tmp_path / "others", private, an_id(2)) as publisher:
+        (told,) = publisher.told
+    assert f"the next run of this private folder that publishes in {to.resolve()} removes what it left there" in told
+    if there == "empty":
+        to.rmdir()
+    (tmp_path / "unmounted").rename(to)
+    with Publisher(to, private, an_id(3)) as publisher:
+        (told,) = publisher.told
+    assert "what it left was removed" in told
+    assert_tidy(to, private)
+
+
 @pytest.mark.parametrize("content", ["pipe", "[" * 100_000])
 def test_what_lies_in_the_published_folder_stops_no_run(content: str, tmp_path: Path) -> None:
     to, private = folders(tmp_path)
