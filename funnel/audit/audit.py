@@ -15,6 +15,7 @@ from funnel.audit.extras import (
     composition,
     declared,
     drift,
+    entries,
     everybody,
     export,
     fit,
@@ -62,13 +63,13 @@ if TYPE_CHECKING:
 EXTRAS: tuple[ModuleType, ...] = (
     *(export, pages, catalogue, mechanism, agreed, policy, pinned, drift),
     *(declared, noise, spent, uncertainty, rounded, truth, observer),
-    *(averages, bound, fit, totals, partitions, everybody, meanings, identity, repeats, composition, promises),
+    *(averages, bound, fit, totals, partitions, everybody, meanings, entries, identity, repeats, composition, promises),
     *(signature, newest, table),
 )
 """In the order in which they are told."""
 PUBLISHED = (export, pages, catalogue, observer, fit)
 """Those that look at the table and the pages."""
-LEDGER = (meanings, identity, repeats, composition, promises)
+LEDGER = (meanings, entries, identity, repeats, composition, promises)
 """Those that read the release's entry."""
 PUBLISHED_ONLY = "only that shows the counts, the leakage and the draws"
 

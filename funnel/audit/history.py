@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from funnel.audit.audit import AuditReport, audit_release
+from funnel.audit.extras.entries import Earlier, shown_again
 from funnel.audit.folder import check_enterable, holds_files, lost, refuse_both
 from funnel.audit.kernel.check import ITEM, NOBODY, UNKNOWABLE
 from funnel.audit.kernel.opened import content, ledger, parsed
-from funnel.audit.kernel.verdict import Broken, Finding, Status, Unchecked, counted
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Finding, Status, Unchecked, counted
 from funnel.audit.listed import feed_of, latest_of
 from funnel.audit.pruned import marker
 from funnel.errors import ReleaseError
@@ -33,6 +34,7 @@ TITLES = {
     "history-chain": "the ledger's chain of hashes is unbroken",
     "history-entered": "every release in the folder has one entry in the ledger",
     "history-released": "every entry has its release in the folder",
+    "history-kept": "what is kept of releases that are not in the folder shows what their entries say, as in an audit",
     "history-names": "every folder bears the name of the release in it",
     "history-order": "the entries stand in the order in which the releases were made",
     "history-latest": "`latest` points at the newest release",
@@ -187,6 +189,7 @@ def _findings(
         _finding("history-chain", "passed", counted(len(lines), "line")),
         _told("history-entered", without, "without exactly one entry; or they are of another ledger"),
         _released(private, folder, entries, made),
+        _compared("history-kept", lambda: _kept(private, folder, lines, made)),
         _told("history-names", [name for name in made if _misnamed(folder / name)], "under the name of another"),
         _told("history-order", _late(lines), "older than the entry before them"),
         _compared("history-latest", lambda: latest_of(folder, lines) or Unchecked("no release is there")),
@@ -258,6 +261,20 @@ def _released(private: Path, folder: Path, entries: Sequence[ReleaseEntry], made
         told = f"by their plans published in another folder, which has an audit of its own: {some(others, _MOST_NAMED)}"
         return _finding("history-released", "not checked", told)
     return _finding("history-released", "passed", counted(len({one.release for one in entries}), "release"))
+
+
+def _kept(private: Path, folder: Path, lines: Sequence[Line], made: Collection[str]) -> str | Unchecked:
+    """Later figures go by every entry, wherever its release has gone. Raises Broken."""
+    entries = [line.entry for line in lines if isinstance(line.entry, ReleaseEntry)]
+    gone: dict[str, list[str]] = {}
+    looked_at = [place for place, one in enumerate(entries, start=1) if one.release not in made]
+    for place in looked_at:
+        for name in shown_again(Earlier(folder, private, lines, entries[:place])):
+            gone.setdefault(name, []).append(entries[place - 1].release)
+    if not looked_at:
+        return Unchecked(NOT_CLAIMED + "all of them are there")
+    left = "".join(f"; no {name} is kept of {some(which, _MOST_NAMED)}" for name, which in sorted(gone.items()))
+    return f"{counted(len(looked_at), 'release')}{left}"
 
 
 def _told(claim: str, wrong: Sequence[str], what: str) -> Finding:

@@ -10,7 +10,7 @@ from funnel.format.schema import Flaws, Grid, InRange, unlike
 
 NAME = "protocol.json"
 FOLDER = "protocols"
-"""In the private folder: each that was ever released, under its hash."""
+"""In the private folder: each that was ever released, under its hash; and each release.json, in the same way."""
 MOST_BITS = 62
 MOST_VALUES = 62
 """Of a set: its code is one word."""

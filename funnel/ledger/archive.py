@@ -1,4 +1,4 @@
-"""What the private folder keeps of earlier releases: every protocol by its hash, for good, and their evidence."""
+"""What the private folder keeps of earlier releases: protocols and manifests by their hash, for good, and evidence."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ from funnel.format.journal import ReleaseEntry
 from funnel.format.protocol import FOLDER, ProtocolFile
 
 
-def keep_protocol(private: Path, protocol: Path) -> None:
-    """Copy a protocol.json into the private folder, durably, under the name of its SHA-256. Raises ReleaseError."""
+def keep(private: Path, published: Path) -> None:
+    """Copy a published file into the private folder, durably, under the name of its SHA-256. Raises ReleaseError.
+
+    By protocols later nights are composed; what a release.json says, the ledger has to, wherever a release has gone.
+    """
     with writing(private):
-        content = protocol.read_bytes()
+        content = published.read_bytes()
         folder = private / FOLDER
         if not folder.is_dir():
             folder.mkdir(mode=0o700)

@@ -14,9 +14,10 @@ from typing import Self
 
 from funnel.errors import FunnelError, InternalError, ReleaseError
 from funnel.files import FULL, make_open, sync, sync_tree, undisturbed, write_error, writing
+from funnel.format import manifest, protocol
 from funnel.format.fields import RELEASE_ID as _ID
 from funnel.format.journal import Line, ReleaseEntry
-from funnel.ledger.archive import keep_protocol
+from funnel.ledger.archive import keep
 from funnel.ledger.journal import Journal
 from funnel.release.feed import Feed
 from funnel.release.holding import alone, busy
@@ -82,15 +83,15 @@ class Publisher:
     def publish(self, entry: ReleaseEntry | Line) -> Path:
         """Make the release visible, with its entry in the ledger; returns its folder.
 
-        Order: contents onto the disk, a copy of the protocol for good, ledger, private folder, published folder,
-        `latest`, releases.json. So whatever can be seen has its evidence, whatever has evidence is in the ledger, and
-        whatever is in the ledger has its protocol; an entry without the others is one that a crash or a failing disk
-        kept from becoming visible, and errs on the safe side. An interrupt waits from the entry on.
+        Order: contents onto the disk, copies of protocol and manifest for good, ledger, private folder, published
+        folder, `latest`, releases.json. So whatever can be seen has its evidence, whatever has evidence is in the
+        ledger, and whatever is in the ledger has its protocol; an entry without the others is one that a crash or a
+        failing disk kept from becoming visible, and errs on the safe side. An interrupt waits from the entry on.
         """
         self._seal()
-        protocol = self.public / "protocol.json"
-        if protocol.is_file():
-            keep_protocol(self.private_root, protocol)
+        for name in (protocol.NAME, manifest.NAME):
+            if (self.public / name).is_file():
+                keep(self.private_root, self.public / name)
         with undisturbed():
             return self._show(entry)
 

@@ -22,7 +22,7 @@ COMPARED = frozenset({people.NAME, counts.NAME, evidence.NAME})
 """What later nights compare with, in a release that was entered: whom and which columns it drew for, by its hashes."""
 _STAGED = ("staging", "latest", "releases")
 """What a run leaves in TO."""
-_PROTOCOL = re.compile(r"\.?([0-9a-f]{64})\.json(?:\.new)?")
+_COPY = re.compile(r"\.?([0-9a-f]{64})\.json(?:\.new)?")
 
 
 class Leftovers:
@@ -72,7 +72,7 @@ class Leftovers:
             elif release_id not in waiting or path.name != staged_for(release_id):
                 with writing(self.private):
                     remove(path)
-        self._remove_protocols()
+        self._remove_copies()
         left = [
             f"{path} was left as it is: nothing in the private folder says that a run was cut off that made it; take "
             "it away once you know how it got there"
@@ -129,12 +129,12 @@ class Leftovers:
         told += ", and what it left was removed"
         return f"{told}, but for what later nights compare with; {stays}" if stays else told
 
-    def _remove_protocols(self) -> None:
-        """Copies of protocols that no entry of the ledger names: of runs that were cut off before their entry."""
-        wanted = {entry.protocol_sha256 for entry in self._entries}
+    def _remove_copies(self) -> None:
+        """Copies that no entry of the ledger names: of runs that were cut off before their entry."""
+        wanted = {sha256 for one in self._entries for sha256 in (one.protocol_sha256, one.manifest_sha256)}
         with writing(self.private):
             for path in (self.private / FOLDER).glob("*") if (self.private / FOLDER).is_dir() else ():
-                match = _PROTOCOL.fullmatch(path.name)
+                match = _COPY.fullmatch(path.name)
                 if match and (match[1] not in wanted or path.name.startswith(".")):
                     path.unlink()
 

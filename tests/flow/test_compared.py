@@ -169,6 +169,7 @@ LEFT_OF = {
     "leakage-true": "at the true counts", "whole-table": "the whole table", "averages-stated": "I(S;Y)",
     "utility-bound": "utility and its bound", "draw-chances": "too even", "totals": "totals that stay",
     "absent": "who is absent", "ledger-drawn": "drawn for whom", "ledger-identity": "private digests",
+    "ledger-kept": "all earlier entries",
     "draws-repeat": "permanent ones follow from the key",
     "ledger-composed": "composed leakage", "ledger-promises": "the budget", "signature": "a signature",
     "newest": "the newest",

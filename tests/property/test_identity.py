@@ -17,7 +17,7 @@ from funnel.data import Alphabet, Joint
 from funnel.data.convert import protocol_file
 from funnel.format import schema
 from funnel.format.people import PeopleFile
-from funnel.ledger.archive import keep_protocol
+from funnel.ledger.archive import keep
 from funnel.ledger.history import compose
 from funnel.mechanisms.product import protect
 from tests.support.ledger import NOTHING, an_entry, an_id, whose
@@ -61,7 +61,7 @@ class Ledger:
         found = compose(policy, solved, release, source, self.entries, whose(self.private, release, digest))
         path = self.folder / "protocol.json"
         path.write_bytes(schema.write(protocol_file(solved.protocols)))
-        keep_protocol(self.private, path)
+        keep(self.private, path)
         self.entries.append(
             an_entry(
                 release,

@@ -30,11 +30,13 @@ from funnel.audit.kernel.verdict import Broken, agree
 from funnel.data.alphabet import folded
 from funnel.engine.expressions import ExpressionError, parse
 from funnel.engine.sql import BLANKS, identifier, literal
-from funnel.format import population
+from funnel.format import population, terms
 from funnel.format.fields import Alphabet, Label
 from funnel.format.journal import NAME, Present, Promise
-from funnel.format.manifest import Parameters
+from funnel.format.manifest import Absent, Parameters
 from funnel.format.population import People, PopulationFile
+from funnel.format.terms import TermsFile
+from funnel.policy.terms import leaves_out
 
 Flags = npt.NDArray[np.bool_]
 ELSEWHERE: Label = ("elsewhere",)
@@ -338,9 +340,17 @@ def _named(sql: str, present: Mapping[str, Sequence[str]]) -> set[str] | None:
     return found
 
 
+def leaving_out(asked: TermsFile, *, locked: bool) -> Absent | None:
+    """Whom such terms leave out. Raises Broken where the filter is none."""
+    try:
+        return leaves_out(asked, locked=locked)
+    except ExpressionError as error:
+        raise Broken(terms.NAME, "the filter is none", "a condition", str(error)) from None
+
+
 def entered(opened: Release, people: Everybody | None, told: Present | None) -> None:
     """What the entry says of who is absent is what was counted, and what the filter reads. Raises Broken."""
-    stated = opened.manifest.absent
+    stated = leaving_out(opened.terms, locked=opened.entries[-1].lock is not None)
     if told is not None and told.predicate is not None:
         check_predicate(opened, NAME, told.predicate)
     agree(NAME, [("sensitive columns of the filter", () if stated is None else stated.secret, told.secret)]

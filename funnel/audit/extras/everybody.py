@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from funnel.audit.extras.absence import Everybody, Flags, PromiseTerms, check_predicate
+from funnel.audit.extras.absence import Everybody, Flags, PromiseTerms, check_predicate, leaving_out
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.policy import PLAN
-from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
-from funnel.engine.expressions import ExpressionError
-from funnel.format import manifest, terms
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Unchecked, agree, counted
+from funnel.format import manifest
 from funnel.format.fields import Label
-from funnel.format.manifest import Absent
 from funnel.format.population import NAME, People
-from funnel.format.terms import TermsFile
-from funnel.policy.terms import leaves_out
 
 CLAIM = "absent"
 TITLE = (
@@ -31,7 +27,7 @@ _NOBODY = "that there are none is the ledger's word, by which a bound is stated 
 def check(opened: Release) -> str | Unchecked:
     """The manifest's `absent` follows from the terms, and present rows are the records, cell by cell. Raises Broken."""
     stated = opened.manifest.absent
-    agree(manifest.NAME, [("absent", leaving_out(opened.terms, opened.manifest.locked is not None), stated)])
+    agree(manifest.NAME, [("absent", leaving_out(opened.terms, locked=opened.manifest.locked is not None), stated)])
     if NAME not in opened.evidence.files:
         if stated is None:
             return Unchecked(f"{NOT_CLAIMED}the policy leaves nobody out{_before(opened)}")
@@ -57,14 +53,6 @@ def _before(opened: Release) -> str:
         return ""
     *before, _ = opened.entries
     return f", and {_UNCOUNTED if any(one.present is not None for one in before) else _NEVER}"
-
-
-def leaving_out(asked: TermsFile, locked: bool) -> Absent | None:
-    """Whom such terms leave out. Raises Broken where the filter is none."""
-    try:
-        return leaves_out(asked, locked=locked)
-    except ExpressionError as error:
-        raise Broken(terms.NAME, "the filter is none", "a condition", str(error)) from None
 
 
 def _planned(opened: Release) -> str | None:

@@ -6,6 +6,7 @@ channel.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from funnel.audit.extras.base import Release
@@ -25,17 +26,20 @@ def check(opened: Release) -> str:
     """The entry's columns mean what terms.json makes of them, drawn for its entity. Raises Broken."""
     entry, terms = opened.entries[-1], opened.terms
     entity = terms.entity if terms.draws == "permanent" else None
+    noisy = terms.estimate.kind == "private"
+    _same([
+        ("entity", entity, entry.entity), ("identify", terms.identify, entry.identify), ("noisy", noisy, entry.noisy)
+    ])  # fmt: skip
     blocks, known = opened.protocol.blocks, by_name(terms)
     for block in blocks:
         if any(folded(column) not in known for column in block.columns):
             raise Broken("terms.json", "a column is drawn for that no term is about", sorted(known), block.columns)
     drawn = tuple(drawn_of(block.columns, block.inputs, reads(block), known, opened.wide) for block in blocks)
-    told = tuple(replace(one, since=()) for one in entry.drawn)
-    noisy = terms.estimate.kind == "private"
-    for what, expected, found in (
-        ("entity", entity, entry.entity), ("drawn", drawn, told),
-        ("identify", terms.identify, entry.identify), ("noisy", noisy, entry.noisy),
-    ):  # fmt: skip
+    _same([("drawn", drawn, tuple(replace(one, since=()) for one in entry.drawn))])
+    return f"{sum(len(one.columns) for one in drawn)} columns"
+
+
+def _same(told: Sequence[tuple[str, object, object]]) -> None:
+    for what, expected, found in told:
         if expected != found:
             raise Broken(NAME, f"{what} is not what the terms make of it", expected, found)
-    return f"{sum(len(one.columns) for one in drawn)} columns"

@@ -33,15 +33,19 @@ def check(opened: Release) -> str:
         largest = None if None in figures else max(figure for figure in figures if figure is not None)
         agree(NAME, [(f"composed leakage of {one.policy}, the largest so far", largest, one.together.figure)])
         _check_end(opened, one, next((was for was in old if was.name == one.name), None))
-    # No less than this release by itself. Two bounds of one robust leakage may lie apart by up to STEP, and
-    # the manifest's figure is rounded up to its own.
-    measured, alone = entry.own.together.measured, opened.manifest.leakage[entry.own.together.measure]
-    step = opened.manifest.step
-    if measured is not None and (
-        alone is None or -(-(rational(measured) + STEP) // step) * step < rational(alone)
-    ):
-        raise Broken(NAME, "all releases together tell less than this one", alone, measured)
+    tells_its_own(opened)
     return _told(entry.promises)
+
+
+def tells_its_own(opened: Release) -> None:
+    """All releases tell no less than this one by itself, as its entry has it. Raises Broken.
+
+    Two bounds of one robust leakage may lie apart by up to STEP, and the manifest's figure is rounded up to its own.
+    """
+    own = opened.entries[-1].own.together
+    measured, alone, step = own.measured, opened.manifest.leakage[own.measure], opened.manifest.step
+    if measured is not None and (alone is None or -(-(rational(measured) + STEP) // step) * step < rational(alone)):
+        raise Broken(NAME, "all releases together tell less than this one", alone, measured)
 
 
 def _same_promises(opened: Release, old: tuple[Promise, ...]) -> None:

@@ -26,7 +26,7 @@ LEFT = (
     "which values a private estimate is about, the counts of which hour, their noise, and what estimates spent",
     "the leakage at the true counts beside noisy ones, and at other tables whose beliefs round alike",
     "how far the whole table moves beliefs about one of its rows; whether an uncertainty set is as large as it says",
-    "how the composed leakage was worked out, the budget, what the ledger says was drawn for whom, and who is absent",
+    "how the composed leakage was worked out, the budget, what was drawn for whom, who is absent; all earlier entries",
     "whether people, columns and values are those of earlier releases, as far as private digests show",
     "whether draws are too even, and permanent ones follow from the key; free text; a signature, what is the newest",
 )

@@ -20,7 +20,7 @@ from funnel.files import sha256_file
 from funnel.format import schema
 from funnel.format.journal import ReleaseEntry
 from funnel.ledger import history
-from funnel.ledger.archive import FOLDER, keep_protocol, kept_protocol
+from funnel.ledger.archive import FOLDER, keep, kept_protocol
 from funnel.ledger.budget import check_promises, warnings
 from funnel.ledger.history import MOST_PROTOCOLS, compose
 from funnel.ledger.journal import Journal
@@ -53,7 +53,7 @@ class Nights:
         self.warnings = warnings(found)
         path = self.folder / "protocol.json"
         path.write_bytes(schema.write(protocol_file(solved.protocols)))
-        keep_protocol(self.private, path)
+        keep(self.private, path)
         entry = an_entry(
             release,
             protocol_sha256=sha256_file(path),

@@ -235,14 +235,15 @@ def test_cleaning_up_may_be_killed_at_any_step(runs: Runs, quick_disk: Path) -> 
     assert step > 50
 
 
-def test_protocols_of_runs_that_never_came_to_their_entry_are_removed(tmp_path: Path) -> None:
+def test_copies_of_runs_that_never_came_to_their_entry_are_removed(tmp_path: Path) -> None:
     to, private = folders(tmp_path)
     with Publisher(to, private, an_id(1)) as publisher:
         (publisher.public / "protocol.json").write_text("{}")
-        publisher.publish(an_entry(an_id(1), protocol_sha256="a" * 64))
+        publisher.publish(an_entry(an_id(1), protocol_sha256="a" * 64, manifest_sha256="d" * 64))
     kept = private / "protocols"
     names = [
         f"{'a' * 64}.json",
+        f"{'d' * 64}.json",
         f"{'b' * 64}.json",
         f".{'a' * 64}.json.new",
         f".{'c' * 64}.json.new",
@@ -250,8 +251,8 @@ def test_protocols_of_runs_that_never_came_to_their_entry_are_removed(tmp_path: 
     ]
     for name in names:
         (kept / name).write_text("{}")
-    release(to, private, an_id(2))
-    assert {path.name for path in kept.iterdir()} == {names[0], "notes"}
+    with Publisher(to, private, an_id(2)):
+        assert {path.name for path in kept.iterdir()} == {*names[:2], "notes"}
 
 
 @pytest.mark.parametrize("lost", [("ledger.jsonl", "ledger.head"), ("older",)])

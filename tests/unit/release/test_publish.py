@@ -36,7 +36,7 @@ from .dying import MANIFEST, release
 
 ROOT = Path(__file__).parents[3]
 FILES = {"data.csv": "education\nbachelor\n", "release.json": MANIFEST}
-KEPT = {".lock", "ledger.jsonl", "ledger.head"}
+KEPT = {".lock", "ledger.jsonl", "ledger.head", "protocols"}
 
 
 def an_id(minute: int) -> str:

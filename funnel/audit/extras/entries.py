@@ -1,0 +1,177 @@
+"""Entries of earlier releases: what the ledger says of each is what is kept of it.
+
+What several releases tell together is worked out from what their entries say: who was left out, what was drawn for
+whom, by which protocol. An entry was looked at when its own release was audited. That may be in another folder by now,
+or gone; so each is held here once more to what the private folder keeps of it, which its own hashes name: release.json,
+the terms, and everybody who was counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from funnel.audit.extras import composition, identity, meanings, promises, repeats
+from funnel.audit.extras.absence import Everybody, PromiseTerms, entered
+from funnel.audit.extras.base import Release
+from funnel.audit.extras.parts import archived, kept_file
+from funnel.audit.kernel import claims
+from funnel.audit.kernel.opened import Once, content
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
+from funnel.format import cells, evidence, manifest, people, population, protocol
+from funnel.format.cells import Wide
+from funnel.format.journal import NAME, Line, ReleaseEntry
+from funnel.format.manifest import FileEntry
+from funnel.format.protocol import FOLDER, ProtocolFile
+from funnel.text import some
+
+CLAIM = "ledger-kept"
+TITLE = (
+    "entries of earlier releases say what release.json, terms.json and population.json of each do: its promise and"
+    " figures, what was drawn and how, and who was left out"
+)
+PRIVATE = True
+_ALIKE = ("policy_sha256", "name", "notion", "epsilon", "draws")
+_BUT = "of which columns and people they took for which, and what all told together, their own audits show"
+
+
+def check(opened: Release) -> str | Unchecked:
+    """Each is held to what is left of these files. Raises Broken."""
+    *before, _ = opened.entries
+    if not before:
+        return Unchecked(NOT_CLAIMED + "no release is before it in the ledger")
+    gone: dict[str, list[str]] = {}
+    for place, entry in enumerate(before, start=1):
+        for name in _lacking(Earlier(opened.release.parent, opened.root, opened.journal, before[:place])):
+            gone.setdefault(name, []).append(entry.release)
+    left = "".join(f"; no {name} is kept of {some(which, 3)}" for name, which in sorted(gone.items()))
+    return f"{counted(len(before), 'earlier release')}, {_BUT}{left}"
+
+
+class Missing(Exception):  # noqa: N818 - nothing is wrong: somebody took it away, or lost it
+    """A file of an earlier release that is gone."""
+
+
+class Earlier(Release):
+    """A release of a ledger, the last of its `entries`, as far as is kept what it was: in `private`, or in `to`."""
+
+    has_table = False
+
+    def __init__(self, to: Path, private: Path, lines: Sequence[Line], entries: Sequence[ReleaseEntry]) -> None:
+        self.lines, self.known, self.own = (*lines,), [*entries], private / entries[-1].release
+        super().__init__(to / entries[-1].release, private)
+
+    @Once
+    def entries(self) -> list[ReleaseEntry]:
+        """Those that were given."""
+        return self.known
+
+    @Once
+    def journal(self) -> tuple[Line, ...]:
+        """The ledger that they are of."""
+        return self.lines
+
+    @Once
+    def folder(self) -> Path:
+        """Where its evidence is, or was."""
+        return self.own
+
+    @Once
+    def protocol(self) -> ProtocolFile:
+        """As the ledger names it. Raises Missing, Broken."""
+        if (found := archived(self, self.known[-1])) is None:
+            raise Missing(protocol.NAME)
+        return found
+
+    @Once
+    def partitioned(self) -> tuple[Wide, ...]:
+        """The cells of its wide blocks, as published. Raises Missing, Broken."""
+        return self.cells.blocks if self.terms.wide else ()
+
+    def content(self, path: Path) -> bytes:
+        """A file of it, by the hashes that it was entered with. Raises Missing, Broken."""
+        return self.once(path, lambda: self._kept(path))
+
+    def entry(self, path: Path) -> FileEntry:
+        """Of evidence that is gone what the entry says."""
+        own = self.known[-1]
+        said = {evidence.NAME: own.evidence_sha256, people.NAME: own.identity.people_sha256}
+        try:
+            return super().entry(path)
+        except Missing:
+            if path.name not in said:
+                raise
+            return FileEntry(said[path.name], 0)
+
+    def _kept(self, path: Path) -> bytes:
+        own, name = self.known[-1], path.name
+        if name == manifest.NAME:
+            copies = (self.root / FOLDER / f"{own.manifest_sha256}.json", path)
+            return _by_hash(name, own.manifest_sha256, *copies)
+        if name == cells.NAME:
+            return _by_hash(name, self.manifest.files[name].sha256, path)
+        if name == evidence.NAME:
+            return _by_hash(name, own.evidence_sha256, path)
+        if (raw := kept_file(self, own, name)) is None:
+            raise Missing(name)
+        return raw
+
+
+def _by_hash(name: str, sha256: str, *copies: Path) -> bytes:
+    """What has a hash, wherever it is left. Raises Missing, Broken."""
+    for path in copies:
+        if path.is_file() and hashlib.sha256(raw := content(path)).hexdigest() == sha256:
+            return raw
+    raise Missing(name)
+
+
+def shown_again(one: Earlier) -> set[str]:
+    """All that an audit of the release says of its entry and figures, from what is kept; the files that are not.
+
+    Raises Broken.
+    """
+    rest = claims.leakage_bound, claims.leakage_stated, identity.check, repeats.check, composition.check, promises.check
+    return _lacking(one, *rest)
+
+
+def _lacking(one: Earlier, *more: Callable[[Release], object]) -> set[str]:
+    """The files of an earlier release without which something is not looked at. Raises Broken."""
+    lacking = set[str]()
+    for work in (claims.ledger_entry, _stated, _asked, meanings.check, _present, promises.tells_its_own, *more):
+        try:
+            work(one)
+        except Missing as missing:
+            lacking.add(str(missing))
+        except Broken as broken:
+            what = f"the entry of {one.known[-1].release} is not what is kept of it"
+            raise Broken(NAME, what, "what its files say", str(broken)) from None
+    return lacking
+
+
+def _stated(one: Earlier) -> None:
+    """Of keys, noise and people left out the manifest says what the entry does. Raises Missing, Broken."""
+    own, said = one.known[-1], one.manifest
+    agree(NAME, [
+        ("keys", tuple(key.name for key in said.identify), own.identify),
+        ("whether counts are noisy", said.estimate.kind == "private", own.noisy),
+        ("whether any may be absent", True, said.absent is not None or own.present is None),
+    ])  # fmt: skip
+
+
+def _asked(one: Earlier) -> None:
+    """The entry has the policy and the promise of the terms. Raises Missing, Broken."""
+    own, asked = one.known[-1], one.terms
+    agree(NAME, [
+        *((key, getattr(asked, key), getattr(own, key)) for key in _ALIKE),
+        ("budget", asked.budget, own.own.budget),
+        ("secret", asked.sensitive, own.own.together.sensitive),
+    ])  # fmt: skip
+
+
+def _present(one: Earlier) -> None:
+    """Who is said to have been there were those counted. Raises Missing, Broken."""
+    own = one.known[-1]
+    counted_all = population.NAME in one.evidence.files
+    people = Everybody(one, one.population, PromiseTerms.by(own.own)) if counted_all else None
+    entered(one, people, own.present)

@@ -1,0 +1,142 @@
+"""Entries of earlier releases: later figures go by them, wherever the releases have gone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import funnel
+from funnel.audit.audit import audit_release
+from funnel.audit.history import HistoryReport, audit_history
+from tests.support.audited import detail, failures, statuses
+from tests.support.forging import edit, lines_of, rechain, sha
+from tests.support.policies import write_policy
+
+Json = dict[str, Any]
+FIRST: Json = {
+    "name": "first", "source": {"table": "people.parquet", "entity": "id", "filter": "ward = 'east'"},
+    "sensitive": ["s"], "public": ["x"], "privacy": {"notion": "lip", "epsilon": 0.2}, "accept": "unbounded",
+    "mechanism": "randomised-response", "release": {"to": "first", "private": "private"},
+}  # fmt: skip
+SECOND = FIRST | {
+    "name": "second", "public": ["z"], "release": {"to": "second", "private": "private"},
+    "source": {"table": "people.parquet", "entity": "id"},
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """400 people of two wards: x leans on s, z too."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    duckdb.sql(
+        f"""COPY (SELECT i AS id, 's' || (i % 2) AS s, CASE WHEN i % 3 = 0 THEN 'east' ELSE 'west' END AS ward,
+                  'x' || ((i % 2 + CASE WHEN i % 10 < 6 THEN 0 ELSE i % 3 END) % 3) AS x,
+                  'z' || (CASE WHEN i % 5 < 3 THEN i // 7 ELSE i END % 2) AS z
+            FROM range(400) t(i)) TO '{tmp_path}/people.parquet' (FORMAT parquet)"""
+    )
+    return tmp_path
+
+
+def run(folder: Path, terms: Json, **changes: Any) -> Path:
+    return Path(funnel.run(write_policy(folder, **(terms | changes))).release)
+
+
+def change_first(folder: Path, change: Callable[[Json], object]) -> None:
+    """The first line of the ledger is another, and the chain as good as ever."""
+    lines = lines_of(folder / "private")
+    change(lines[0]["entry"])
+    rechain(folder / "private", lines)
+
+
+def audits(folder: Path, release: Path) -> tuple[set[str], set[str]]:
+    """What fails in the audit of one release, and of its folder."""
+    alone = audit_release(release, folder / "private")
+    return failures(alone), {one.claim for one in history(folder, release).failed}
+
+
+def history(folder: Path, release: Path) -> HistoryReport:
+    return audit_history(release.parent, folder / "private")
+
+
+def lower(entry: Json) -> None:
+    """Less was told, by the release and by all."""
+    entry["leakage"]["lip"] /= 2
+    for key in ("figure", "measured"):
+        entry["promises"][0]["together"][key] /= 2
+
+
+def silent(copies: Path, entered: Json) -> str:
+    """The hash of a copy of a protocol that tells nothing, of the same columns."""
+    made = copies / "made"
+    shutil.copy(copies / f"{entered['protocol_sha256']}.json", made)
+    edit(made, lambda file: file["blocks"][0].update(weights=[[1 << file["blocks"][0]["bits"]] * len(row) if not place
+         else [0] * len(row) for place, row in enumerate(file["blocks"][0]["weights"])]))  # fmt: skip
+    name = sha(made.read_bytes())
+    made.rename(copies / f"{name}.json")
+    return name
+
+
+LIES: dict[str, Callable[[Json], object]] = {
+    "nobody is absent": lambda one: one.update(present=None),
+    "others are absent": lambda one: one["present"].update(predicate=None, columns=[], unseen=1),
+    "of noisy counts": lambda one: one.update(noisy=True),
+    "keys": lambda one: one.update(identify=["ward"]),
+    "nothing was drawn for anybody": lambda one: one.update(draws="fresh", entity=None, key_fingerprint=None),
+    "other values": lambda one: one["drawn"][0].update(meaning=["0" * 16], base=["0" * 16]),
+    "less": lower,
+    "another budget": lambda one: one["promises"][0].update(budget="1/10"),
+    "under a lock": lambda one: one.update(lock="0" * 64),
+    "another table": lambda one: one.update(policy_sha256="0" * 64),
+}
+OF_TERMS = {"others are absent", "other values", "another budget"}
+OF_MANIFEST = {"less", "under a lock", "another protocol"}
+"""What no other file tells."""
+
+
+@pytest.mark.parametrize("lie", [*LIES, "another protocol"])
+@pytest.mark.parametrize("kept", ["all", "manifest", "terms"])
+def test_an_entry_that_says_anything_else_than_what_is_kept_fails(folder: Path, lie: str, kept: str) -> None:
+    """Its release has gone, and with it perhaps the copy of its manifest, or else its terms and people."""
+    first, second = run(folder, FIRST), run(folder, SECOND)
+    own, copies = folder / "private" / first.name, folder / "private" / "protocols"
+    entered = lines_of(folder / "private")[0]["entry"]
+    shutil.rmtree(first.parent)
+    if kept == "terms":
+        (copies / f"{entered['manifest_sha256']}.json").unlink()
+    if kept == "manifest":
+        (own / "terms.json").unlink()
+    assert audits(folder, second) == (set(), set())
+    shown = detail(audit_release(second, folder / "private"), "ledger-kept")
+    lost = {"terms": "release.json", "manifest": "terms.json"}.get(kept)
+    assert (f"no {lost} is kept of {first.name}" in shown) == (lost is not None)
+    change_first(folder, LIES.get(lie, lambda one: one.update(protocol_sha256=silent(copies, entered))))
+    alone, together = audits(folder, second)
+    unseen = {"terms": OF_MANIFEST, "manifest": OF_TERMS}.get(kept, set())
+    assert ("ledger-kept" in alone, "history-kept" in together) == ((lie not in unseen,) * 2)
+
+
+def test_what_entries_of_another_folder_say_of_a_third_promise_is_worked_out_from_what_is_kept(folder: Path) -> None:
+    """By the release alone it is the ledger's word, and that is said."""
+    run(folder, FIRST | {"source": SECOND["source"]})
+    run(folder, SECOND)
+    third = run(folder, SECOND, name="third", sensitive=["ward"], release__to="third")
+    assert audits(folder, third) == (set(), set())
+    lines = lines_of(folder / "private")
+    assert lines[1]["entry"]["promises"][1]["policy"] == "first"
+    lines[1]["entry"]["promises"][1]["together"]["measured"] /= 2
+    rechain(folder / "private", lines)
+    told = audit_release(third, folder / "private")
+    assert "what all told together, their own audits show" in detail(told, "ledger-kept")
+    assert {one.claim for one in history(folder, third).failed} == {"history-kept"}
+
+
+def test_where_all_releases_are_in_the_folder_none_is_looked_at_twice(folder: Path) -> None:
+    release = run(folder, FIRST)
+    told = {one.claim: one for one in history(folder, release).findings}
+    assert (told["history-kept"].status, told["history-kept"].claimed) == ("not checked", False)
+    assert statuses(audit_release(release, folder / "private"))["ledger-kept"] == "not checked"
