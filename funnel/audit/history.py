@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from funnel.audit.audit import AuditReport, audit_release
-from funnel.audit.extras.entries import Earlier, shown_again
+from funnel.audit.extras.entries import Earlier, but_for, shown_again
 from funnel.audit.folder import check_enterable, holds_files, lost, refuse_both
 from funnel.audit.kernel.check import ITEM, NOBODY, UNKNOWABLE
 from funnel.audit.kernel.opened import content, ledger, parsed
@@ -266,15 +266,11 @@ def _released(private: Path, folder: Path, entries: Sequence[ReleaseEntry], made
 def _kept(private: Path, folder: Path, lines: Sequence[Line], made: Collection[str]) -> str | Unchecked:
     """Later figures go by every entry, wherever its release has gone. Raises Broken."""
     entries = [line.entry for line in lines if isinstance(line.entry, ReleaseEntry)]
-    gone: dict[str, list[str]] = {}
     looked_at = [place for place, one in enumerate(entries, start=1) if one.release not in made]
-    for place in looked_at:
-        for name in shown_again(Earlier(folder, private, lines, entries[:place])):
-            gone.setdefault(name, []).append(entries[place - 1].release)
     if not looked_at:
         return Unchecked(NOT_CLAIMED + "all of them are there")
-    left = "".join(f"; no {name} is kept of {some(which, _MOST_NAMED)}" for name, which in sorted(gone.items()))
-    return f"{counted(len(looked_at), 'release')}{left}"
+    every = (Earlier(folder, private, lines, entries[:place]) for place in looked_at)
+    return f"{counted(len(looked_at), 'release')}{but_for({one.release.name: shown_again(one) for one in every})}"
 
 
 def _told(claim: str, wrong: Sequence[str], what: str) -> Finding:

@@ -140,3 +140,33 @@ def test_where_all_releases_are_in_the_folder_none_is_looked_at_twice(folder: Pa
     told = {one.claim: one for one in history(folder, release).findings}
     assert (told["history-kept"].status, told["history-kept"].claimed) == ("not checked", False)
     assert statuses(audit_release(release, folder / "private"))["ledger-kept"] == "not checked"
+
+
+def test_what_is_lost_of_a_release_that_has_gone_is_told_and_what_is_another_file_fails(folder: Path) -> None:
+    first, second = run(folder, FIRST), run(folder, SECOND)
+    own, copies = folder / "private" / first.name, folder / "private" / "protocols"
+    copy = copies / f"{lines_of(folder / 'private')[0]['entry']['manifest_sha256']}.json"
+    shutil.rmtree(first.parent)
+    for path in (copy, own / "evidence.json", own / "terms.json"):
+        whole = path.read_bytes()
+        path.write_bytes(whole + b" ")
+        alone, together = audits(folder, second)
+        assert ("ledger-kept" in alone, "history-kept" in together) == (True, True), path
+        path.write_bytes(whole)
+    for name in ("people.json", "draws.json", "population.json"):
+        whole = (own / name).read_bytes()
+        (own / name).unlink()
+        assert audits(folder, second) == (set(), set()), name
+        assert f"no figure is worked out without {name} of {first.name}" in kept_of(folder, second)
+        (own / name).write_bytes(whole)
+    assert kept_of(folder, second) == "1 release"
+    shutil.rmtree(own)
+    assert audits(folder, second) == (set(), set())
+    assert f"no figure is worked out without evidence.json of {first.name}" in kept_of(folder, second)
+    copies.joinpath(f"{lines_of(folder / 'private')[0]['entry']['protocol_sha256']}.json").unlink()
+    assert "history-released" in audits(folder, second)[1]
+
+
+def kept_of(folder: Path, release: Path) -> str:
+    """What the audit of a folder says of releases that are not in it."""
+    return next(one.detail for one in history(folder, release).findings if one.claim == "history-kept")

@@ -9,7 +9,7 @@ the terms, and everybody who was counted.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from funnel.audit.extras import composition, identity, meanings, promises, repeats
@@ -19,6 +19,7 @@ from funnel.audit.extras.parts import archived, kept_file
 from funnel.audit.kernel import claims
 from funnel.audit.kernel.opened import Once, content
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
+from funnel.failed import AWAY, as_error
 from funnel.format import cells, evidence, manifest, people, population, protocol
 from funnel.format.cells import Wide
 from funnel.format.journal import NAME, Line, ReleaseEntry
@@ -41,12 +42,18 @@ def check(opened: Release) -> str | Unchecked:
     *before, _ = opened.entries
     if not before:
         return Unchecked(NOT_CLAIMED + "no release is before it in the ledger")
-    gone: dict[str, list[str]] = {}
-    for place, entry in enumerate(before, start=1):
-        for name in _lacking(Earlier(opened.release.parent, opened.root, opened.journal, before[:place])):
-            gone.setdefault(name, []).append(entry.release)
-    left = "".join(f"; no {name} is kept of {some(which, 3)}" for name, which in sorted(gone.items()))
-    return f"{counted(len(before), 'earlier release')}, {_BUT}{left}"
+    places = opened.release.parent, opened.root, opened.journal
+    every = {one.release: _left_out(Earlier(*places, before[:place])) for place, one in enumerate(before, start=1)}
+    return f"{counted(len(before), 'earlier release')}, {_BUT}{but_for(every)}"
+
+
+def but_for(every: Mapping[str, set[str]]) -> str:
+    """What was not looked at of some releases, in words; nothing where all was."""
+    named: dict[str, list[str]] = {}
+    for release, left_out in every.items():
+        for what in left_out:
+            named.setdefault(what, []).append(release)
+    return "".join(f"; {what} of {some(which, 3)}" for what, which in sorted(named.items()))
 
 
 class Missing(Exception):  # noqa: N818 - nothing is wrong: somebody took it away, or lost it
@@ -107,46 +114,62 @@ class Earlier(Release):
     def _kept(self, path: Path) -> bytes:
         own, name = self.known[-1], path.name
         if name == manifest.NAME:
-            copies = (self.root / FOLDER / f"{own.manifest_sha256}.json", path)
-            return _by_hash(name, own.manifest_sha256, *copies)
-        if name == cells.NAME:
-            return _by_hash(name, self.manifest.files[name].sha256, path)
+            return _as_entered(own, own.manifest_sha256, self.root / FOLDER / f"{own.manifest_sha256}.json", path)
         if name == evidence.NAME:
-            return _by_hash(name, own.evidence_sha256, path)
+            return _as_entered(own, own.evidence_sha256, path)
+        if name == cells.NAME:
+            return _as_entered(own, self.manifest.files[name].sha256, path)
         if (raw := kept_file(self, own, name)) is None:
             raise Missing(name)
         return raw
 
 
-def _by_hash(name: str, sha256: str, *copies: Path) -> bytes:
-    """What has a hash, wherever it is left. Raises Missing, Broken."""
-    for path in copies:
-        if path.is_file() and hashlib.sha256(raw := content(path)).hexdigest() == sha256:
-            return raw
-    raise Missing(name)
+def _as_entered(own: ReleaseEntry, sha256: str, *copies: Path) -> bytes:
+    """The first copy that is left of a file. Raises Missing, Broken where it is another one."""
+    path = next((one for one in copies if one.is_file()), None)
+    if path is None:
+        raise Missing(copies[-1].name)
+    raw = content(path)
+    if (found := hashlib.sha256(raw).hexdigest()) != sha256:
+        raise Broken(path.name, f"this is not the file of {own.release} that was entered", sha256, found)
+    return raw
 
 
 def shown_again(one: Earlier) -> set[str]:
-    """All that an audit of the release says of its entry and figures, from what is kept; the files that are not.
+    """What an audit of the release says of its entry and figures is so by what is kept; what is not looked at.
 
     Raises Broken.
     """
     rest = claims.leakage_bound, claims.leakage_stated, identity.check, repeats.check, composition.check, promises.check
-    return _lacking(one, *rest)
+    try:
+        gone = [name for name in one.evidence.files if not (one.folder / name).is_file()]
+    except Missing as missing:
+        gone = [str(missing)]
+    if gone:
+        return _left_out(one) | {f"no figure is worked out without {some(gone, 3)}"}
+    return _left_out(one, *rest)
 
 
-def _lacking(one: Earlier, *more: Callable[[Release], object]) -> set[str]:
-    """The files of an earlier release without which something is not looked at. Raises Broken."""
-    lacking = set[str]()
+def _left_out(one: Earlier, *more: Callable[[Release], object]) -> set[str]:
+    """What is not looked at of an earlier release, since a file is gone, or too much would have to be. Raises Broken.
+
+    Whatever a file makes a check stumble over breaks it; what cannot be reached does not.
+    """
+    left_out = set[str]()
     for work in (claims.ledger_entry, _stated, _asked, meanings.check, _present, promises.tells_its_own, *more):
         try:
-            work(one)
+            told = work(one)
         except Missing as missing:
-            lacking.add(str(missing))
-        except Broken as broken:
+            left_out.add(f"no {missing} is kept")
+        except Exception as error:
+            if as_error(error).code in AWAY:
+                raise
             what = f"the entry of {one.known[-1].release} is not what is kept of it"
-            raise Broken(NAME, what, "what its files say", str(broken)) from None
-    return lacking
+            raise Broken(NAME, what, "what its files say", str(error) or type(error).__name__) from None
+        else:
+            if isinstance(told, Unchecked) and not told.reason.startswith(NOT_CLAIMED):
+                left_out.add(f"not all is checked ({told.reason})")
+    return left_out
 
 
 def _stated(one: Earlier) -> None:
