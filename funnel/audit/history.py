@@ -253,7 +253,10 @@ def _released(private: Path, folder: Path, entries: Sequence[ReleaseEntry], made
     if others := elsewhere(folder, private, gone, made):
         gone = [name for name in gone if name not in others]
     if seen := [name for name in gone if os.path.lexists(private / name / SEEN)]:
-        what = "published, and not there any more (remove what is kept of them too, if that was meant)"
+        what = (
+            "published, and not here, nor by a plan that is kept in another folder (remove what is kept of them too, "
+            "if that was meant)"
+        )
         return _told("history-released", seen, what)
     if gone:
         return _finding("history-released", "not checked", f"taken away, or never visible: {some(gone, _MOST_NAMED)}")

@@ -160,6 +160,10 @@ def test_what_is_lost_of_a_release_that_has_gone_is_told_and_what_is_another_fil
         assert f"no figure is worked out without {name} of {first.name}" in kept_of(folder, second)
         (own / name).write_bytes(whole)
     assert kept_of(folder, second) == "1 release"
+    (own / "plan.json").rename(folder / "plan.json")
+    (told,) = (one.detail for one in history(folder, second).failed)
+    assert told.startswith("1 release published, and not here, nor by a plan that is kept in another folder")
+    (folder / "plan.json").rename(own / "plan.json")
     shutil.rmtree(own)
     assert audits(folder, second) == (set(), set())
     assert f"no figure is worked out without evidence.json of {first.name}" in kept_of(folder, second)

@@ -189,7 +189,7 @@ def test_releases_that_are_gone_are_told_and_releases_of_nobody_fail(night, tmp_
     gone.rmdir()
     missing = funnel.audit_history(tmp_path / "releases", tmp_path / "private")
     assert [one.claim for one in missing.failed] == ["history-released"]
-    assert "published, and not there any more" in missing.text() and gone.name in missing.text()
+    assert "published, and not here, nor by a plan that is kept" in missing.text() and gone.name in missing.text()
     (tmp_path / "private" / gone.name / "published").unlink()
     audit = funnel.audit_history(tmp_path / "releases", tmp_path / "private")
     assert audit.passed
