@@ -249,7 +249,8 @@ def _released(private: Path, folder: Path, entries: Sequence[ReleaseEntry], made
     gone = list(dict.fromkeys(one.release for one in lost))
     archived = {one.release: private / protocol.FOLDER / f"{one.protocol_sha256}.json" for one in lost}
     if foreign := [name for name, path in archived.items() if not os.path.lexists(path)]:
-        return _told("history-released", foreign, "entered, though no protocol was ever kept for them here")
+        what = "entered, and no protocol is kept for them: they were not made here, or it was taken away"
+        return _told("history-released", foreign, what)
     if others := elsewhere(folder, private, gone, made):
         gone = [name for name in gone if name not in others]
     if seen := [name for name in gone if os.path.lexists(private / name / SEEN)]:

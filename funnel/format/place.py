@@ -72,21 +72,29 @@ def elsewhere(to: Path, private: Path, gone: Collection[str], made: Collection[s
     """
     if not gone:
         return []
-    own = os.path.relpath(os.path.realpath(to), os.path.realpath(private))
+    own = _ways(to, private)
     here = {_way(private, name) for name in made}
-    ways = {name: way for name in gone if (way := _way(private, name)) is not None and way != own}
+    ways = {name: way for name in gone if (way := _way(private, name)) is not None and way not in own}
     return [name for name, way in ways.items() if way not in here or (private / way / name).is_dir()]
 
 
 def published_in(folder: Path, private: Path) -> bool:
     """Whether a folder, or a link, is where by some plan of a private folder releases are published."""
     root = private.parent if re.fullmatch(RELEASE_ID, private.name) else private
-    ways = {os.path.relpath(path(folder), path(root)) for path in (os.path.realpath, os.path.abspath)}
+    ways = _ways(folder, root)
     try:
         names = [one.name for one in os.scandir(root) if re.fullmatch(RELEASE_ID, one.name)]
     except OSError:
         return False
     return any(_way(root, name) in ways for name in names)
+
+
+def _ways(to: Path, private: Path) -> set[str]:
+    """How one goes from a private folder to another: by where both are, and by their names, of which one may be a link.
+
+    What was to be published under a name is not elsewhere because a link stands there now.
+    """
+    return {os.path.relpath(path(to), path(private)) for path in (os.path.realpath, os.path.abspath)}
 
 
 def _way(private: Path, release: str) -> str | None:

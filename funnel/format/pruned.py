@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -40,7 +39,7 @@ def is_whole(folder: Path, mark: Path) -> bool:
 
 
 def lacks(folder: Path, manifest_sha256: str) -> bool | None:
-    """Whether a file that the manifest of a release lists is not there, or itself; None where it is another one."""
+    """Whether a file that a release's manifest lists is not there in its size, or itself; None where it is another."""
     stays = folder / manifest.NAME
     if not stays.is_file():
         return True
@@ -51,4 +50,12 @@ def lacks(folder: Path, manifest_sha256: str) -> bool | None:
         return None
     if manifest_sha256 != hashlib.sha256(raw).hexdigest():
         return None
-    return not all(os.path.lexists(folder / name) for name in files)
+    return not all(_size(folder / name) == one.bytes for name, one in files.items())
+
+
+def _size(path: Path) -> int | None:
+    """Of a file in bytes; None where none can be looked at."""
+    try:
+        return path.stat().st_size if path.is_file() else None
+    except OSError:
+        return None

@@ -135,6 +135,61 @@ def test_what_entries_of_another_folder_say_of_a_third_promise_is_worked_out_fro
     assert {one.claim for one in history(folder, third).failed} == {"history-kept"}
 
 
+def test_a_promise_in_an_entry_between_is_as_it_was_made_and_ends_where_that_says_so(folder: Path) -> None:
+    """A later release goes by the entry before it, whose own release may be in another folder."""
+    run(folder, FIRST, source={"table": "people.parquet", "entity": "id"}, budget=1.0, accept=None)
+    run(folder, SECOND, public=["s"], sensitive=["ward"], accept=["first", "unbounded"])
+    every = ["first", "second", "unbounded"]
+    third = run(folder, SECOND, name="third", public=["x"], release__to="third", accept=every)
+    whole = lines_of(folder / "private")
+    promise = whole[1]["entry"]["promises"][1]
+    assert (promise["policy"], promise["ended"]) == ("first", whole[1]["entry"]["release"])
+    for change in ({"budget": "50"}, {"ended": None}, {"epsilon": 9.0}, {"since": whole[1]["entry"]["release"]}):
+        lines = lines_of(folder / "private")
+        for one in (one for line in lines[1:] for one in line["entry"]["promises"] if one["policy"] == "first"):
+            one.update(change)
+        rechain(folder / "private", lines)
+        assert "ledger-promises" in failures(audit_release(third, folder / "private")), change
+    rechain(folder / "private", whole)
+    assert audits(folder, third) == (set(), set())
+
+
+def test_evidence_of_an_earlier_release_is_that_of_its_manifest(folder: Path) -> None:
+    """An entry may name a copy of release.json that is another one, or a list that leaves a file out."""
+    first, second = run(folder, FIRST), run(folder, SECOND)
+    own, copies = folder / "private" / first.name, folder / "private" / "protocols"
+    whole = lines_of(folder / "private")
+    manifest = copies / f"{whole[0]['entry']['manifest_sha256']}.json"
+    forged = folder / "forged"
+    shutil.copy(manifest, forged)
+    edit(forged, lambda file: file["leakage"].update(lip=0.05))
+    shutil.copy(forged, copies / f"{sha(forged.read_bytes())}.json")
+    for name in (sha(forged.read_bytes()), "0" * 64):
+        change_first(folder, lambda one, name=name: one.update(manifest_sha256=name))
+        assert audits(folder, second) == ({"ledger-kept"}, {"history-kept"})
+        rechain(folder / "private", whole)
+    listed = (own / "evidence.json").read_bytes()
+    edit(own / "evidence.json", lambda file: file["files"].pop("population.json"))
+    change = {"evidence_sha256": sha((own / "evidence.json").read_bytes()), "present": None}
+    change_first(folder, lambda one: one.update(change))
+    assert "ledger-kept" in audits(folder, second)[0]
+    (own / "population.json").rename(folder / "population.json")
+    assert "ledger-kept" in audits(folder, second)[0], "people.json counts those who are absent, too"
+    (folder / "population.json").rename(own / "population.json")
+    (own / "evidence.json").write_bytes(listed)
+    rechain(folder / "private", whole)
+    assert audits(folder, second) == (set(), set())
+
+
+def test_a_folder_that_became_a_link_to_another_one_has_not_got_its_releases(folder: Path) -> None:
+    first, second = run(folder, FIRST), run(folder, SECOND)
+    shutil.rmtree(first.parent)
+    first.parent.symlink_to(second.parent.name)
+    found = audit_history(first.parent, folder / "private")
+    assert [one.claim for one in found.failed] == ["history-released"]
+    assert audits(folder, second) == (set(), set())
+
+
 def test_where_all_releases_are_in_the_folder_none_is_looked_at_twice(folder: Path) -> None:
     release = run(folder, FIRST)
     told = {one.claim: one for one in history(folder, release).findings}

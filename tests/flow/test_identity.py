@@ -284,7 +284,7 @@ def test_a_digest_that_was_changed_or_lost(night: Folder) -> None:
     first, second = sorted((night.path / "private").glob("2*"))
     kept = (first / "people.json").read_bytes()
     (first / "people.json").write_bytes(kept.replace(b'"rows":400', b'"rows":401'))
-    assert night.audited() == {"evidence", "ledger-entry", "ledger-identity"}
+    assert night.audited() == {"evidence", "ledger-entry", "ledger-identity", "ledger-kept"}
     for folder in (first, second):
         (folder / "people.json").unlink()
     before = night.entry

@@ -104,9 +104,9 @@ def tamper(folder: Path) -> None:
         (whole[:-1], {"history-entered", "ledger-entry"}),
         (
             [whole[1], whole[0], *whole[2:]],
-            {"history-order", "ledger-composed", "ledger-entry", "ledger-identity", "ledger-promises"},
+            {"history-order", "ledger-composed", "ledger-entry", "ledger-identity", "ledger-kept", "ledger-promises"},
         ),
-        ([*whole[:2], lower, *whole[3:]], {"ledger-entry", "ledger-composed"}),
+        ([*whole[:2], lower, *whole[3:]], {"ledger-entry", "ledger-composed", "ledger-kept"}),
     ):
         rechained(private, entries)
         assert failed(folder) == claims
@@ -114,7 +114,7 @@ def tamper(folder: Path) -> None:
     assert failed(folder) == set()
     for kept in (private / "protocols").iterdir():
         kept.write_text(kept.read_text().replace("rule", "Rule", 1))
-    assert failed(folder) == {"ledger-composed", "ledger-identity"}
+    assert failed(folder) == {"ledger-composed", "ledger-identity", "ledger-kept"}
 
 
 def test_no_more_of_a_budget_is_left_than_a_release_may_add(night, tmp_path):

@@ -123,7 +123,14 @@ def test_a_weight_in_a_thousand_may_be_rounded_otherwise_and_no_more() -> None:
         return replace(made, profiles=(replace(first, values=values), *rest), seed=b"another")
 
     same(moved(weights // OTHERWISE), made)
+    first, *rest = made.profiles
+    row = np.argmax((first.values > 1).sum(axis=1))
+    high, low = first.values[row].argmax(), np.flatnonzero(first.values[row])[0]
+    assert high != low
+    traded = first.values.copy()
+    traded[row, [high, low]] = traded[row, [low, high]]
     renamed = replace(made, columns=(replace(made.columns[0], name="years"), *made.columns[1:]))
-    for other in (moved(weights // OTHERWISE + 1), replace(made, shares=np.roll(made.shares, 1)), renamed):
+    others = moved(weights // OTHERWISE + 1), replace(made, shares=np.roll(made.shares, 1)), renamed
+    for other in (*others, replace(made, profiles=(replace(first, values=traded), *rest))):
         with pytest.raises(Broken):
             same(other, made)

@@ -15,15 +15,18 @@ from pathlib import Path
 from funnel.audit.extras import composition, identity, meanings, promises, repeats
 from funnel.audit.extras.absence import Everybody, PromiseTerms, entered
 from funnel.audit.extras.base import Release
+from funnel.audit.extras.digests import digest, fits
 from funnel.audit.extras.parts import archived, kept_file
+from funnel.audit.extras.policy import PLAN, POLICY
 from funnel.audit.kernel import claims
 from funnel.audit.kernel.opened import Once, content
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.failed import AWAY, as_error
-from funnel.format import cells, evidence, manifest, people, population, protocol
+from funnel.format import cells, evidence, manifest, people, population, protocol, terms
 from funnel.format.cells import Wide
 from funnel.format.journal import NAME, Line, ReleaseEntry
 from funnel.format.manifest import FileEntry
+from funnel.format.place import SEEN
 from funnel.format.protocol import FOLDER, ProtocolFile
 from funnel.text import some
 
@@ -156,7 +159,7 @@ def _left_out(one: Earlier, *more: Callable[[Release], object]) -> set[str]:
     Whatever a file makes a check stumble over breaks it; what cannot be reached does not.
     """
     left_out = set[str]()
-    for work in (claims.ledger_entry, _stated, _asked, meanings.check, _present, promises.tells_its_own, *more):
+    for work in (*_BASE, *more):
         try:
             told = work(one)
         except Missing as missing:
@@ -182,6 +185,27 @@ def _stated(one: Earlier) -> None:
     ])  # fmt: skip
 
 
+def _listed(one: Earlier) -> None:
+    """Its evidence is that of the manifest entered, and nothing else lies beside it. Raises Missing, Broken."""
+    own, told = one.known[-1], one.evidence
+    agree(evidence.NAME, [
+        ("release", own.release, told.release), ("hash of the manifest", own.manifest_sha256, told.manifest_sha256)
+    ])  # fmt: skip
+    if strange := sorted({path.name for path in one.folder.iterdir()} - {*told.files, evidence.NAME, SEEN}):
+        raise Broken(evidence.NAME, "this is not listed, and lies there", sorted(told.files), strange)
+    hashes = {name: told.files[name].sha256 if name in told.files else None for name in (POLICY, terms.NAME, PLAN)}
+    said = one.manifest
+    stated = [said.policy_sha256, said.terms_sha256, said.plan_sha256]
+    agree(evidence.NAME, [("policy, terms and plan", stated, [*hashes.values()])])
+
+
+def _counted(one: Earlier) -> None:
+    """Its people are as many as its counts. Raises Missing, Broken."""
+    one.content(one.folder / people.NAME)
+    if (file := digest(one.folder, one.known[-1])) is not None:
+        fits(one, file)
+
+
 def _asked(one: Earlier) -> None:
     """The entry has the policy and the promise of the terms. Raises Missing, Broken."""
     own, asked = one.known[-1], one.terms
@@ -198,3 +222,9 @@ def _present(one: Earlier) -> None:
     counted_all = population.NAME in one.evidence.files
     people = Everybody(one, one.population, PromiseTerms.by(own.own)) if counted_all else None
     entered(one, people, own.present)
+
+
+_BASE: tuple[Callable[[Earlier], object], ...] = (
+    *(_listed, claims.ledger_entry, _stated, _asked, meanings.check, _present, _counted, promises.tells_its_own),
+)
+"""What is looked at of every earlier release, wherever it is."""

@@ -10,7 +10,7 @@ from funnel.audit.kernel.exact import rational
 from funnel.audit.kernel.notions import STEP
 from funnel.audit.kernel.verdict import Broken, agree, counted
 from funnel.data.alphabet import folded
-from funnel.format.journal import NAME, Promise
+from funnel.format.journal import NAME, Promise, ReleaseEntry
 from funnel.ledger.promises import breaks
 from funnel.text import number
 
@@ -23,16 +23,19 @@ _UNBOUNDED = "unbounded"
 def check(opened: Release) -> str:
     """Each as it was, with no less told than before; what it allows is kept, or its end is accepted. Raises Broken."""
     *before, entry = opened.entries
-    old = before[-1].promises if before else ()
-    _same_promises(opened, old)
-    made = {one.name for earlier in before for one in earlier.promises} - {one.name for one in entry.promises}
-    if made:
-        raise Broken(NAME, "a promise that an entry before has is forgotten", sorted(made)[0], None)
+    agree(NAME, [("budget", opened.terms.budget, entry.own.budget)])
+    for old, new in zip(((), *(one.promises for one in before)), opened.entries, strict=True):
+        _follow(old, new)
     for one in entry.promises:
         figures = [one.together.measured, *figures_before(before, one)]
         largest = None if None in figures else max(figure for figure in figures if figure is not None)
         agree(NAME, [(f"composed leakage of {one.policy}, the largest so far", largest, one.together.figure)])
-        _check_end(opened, one, next((was for was in old if was.name == one.name), None))
+        own = one is entry.own
+        accepted = _UNBOUNDED if own else one.policy
+        ends = one.ended == entry.release or (own and one.together.figure is None)
+        if ends and accepted not in opened.terms.accept:
+            what = f"the promise of {one.policy} is ended, which the policy does not accept"
+            raise Broken(NAME, what, accepted, one.ended)
     tells_its_own(opened)
     return _told(entry.promises)
 
@@ -48,47 +51,48 @@ def tells_its_own(opened: Release) -> None:
         raise Broken(NAME, "all releases together tell less than this one", alone, measured)
 
 
-def _same_promises(opened: Release, old: tuple[Promise, ...]) -> None:
-    """The own promise comes first and is the policy's; the others are those of the entry before, in their order."""
-    own, *others = opened.entries[-1].promises
+def _follow(old: tuple[Promise, ...], entry: ReleaseEntry) -> None:
+    """An entry's promises are its own, which comes first, and those before it, as they were. Raises Broken.
+
+    Their ends follow from what is told, and from what the entry says was drawn.
+    """
+    own, *others = entry.promises
     kept = [one for one in old if one.name != own.name]
-    agree(NAME, [
-        ("budget", opened.terms.budget, own.budget),
-        ("promises of other policies", [_terms(one) for one in kept], [_terms(one) for one in others]),
-    ])  # fmt: skip
+    agree(NAME, [("promises of other policies", [_terms(one) for one in kept], [_terms(one) for one in others])])
+    if own.together.figure is not None and breaks(own):
+        raise Broken(NAME, "all releases together tell more than the budget", own.budget, own.together.figure)
+    for one in entry.promises:
+        was = next((each for each in old if each.name == one.name), None)
+        least, told = was.together.figure if was else 0.0, one.together.figure
+        if told is not None and (least is None or told < least):
+            raise Broken(NAME, f"less is told of {one.policy} than before", least, told)
+        _check_end(entry, one, was)
 
 
 def _terms(one: Promise) -> object:
     return one.name, one.notion, one.epsilon, one.parameters, one.budget, one.since
 
 
-def _check_end(opened: Release, one: Promise, was: Promise | None) -> None:
-    """Since when it holds, which release ended it, and that this one may. Raises Broken."""
-    release, own = opened.manifest.release, one is opened.entries[-1].own
+def _check_end(entry: ReleaseEntry, one: Promise, was: Promise | None) -> None:
+    """Since when it holds, and which release ended it. Raises Broken."""
+    own = one is entry.own
     if was is not None and was.ended and own and breaks(was) and not breaks(one):
         was = None
     ended = was.ended if was is not None else None
-    if ended is None and (breaks(one) or (not own and _published(opened, one))):
-        ended = release
+    if ended is None and (breaks(one) or (not own and _published(entry, one))):
+        ended = entry.release
     agree(NAME, [
-        (f"since when {one.policy} promises", release if was is None else was.since, one.since),
+        (f"since when {one.policy} promises", entry.release if was is None else was.since, one.since),
         (f"which release ended the promise of {one.policy}", ended, one.ended),
     ])  # fmt: skip
-    if own and one.together.figure is not None and breaks(one):
-        raise Broken(NAME, "all releases together tell more than the budget", one.budget, one.together.figure)
-    accepted = _UNBOUNDED if own else one.policy
-    if (ended == release or (own and one.together.figure is None)) and accepted not in opened.terms.accept:
-        raise Broken(NAME, f"the promise of {one.policy} is ended, which the policy does not accept", accepted, ended)
 
 
-def _published(opened: Release, one: Promise) -> bool:
-    """Whether the release shows a column that the promise hides, and does not hide it itself."""
-    terms = opened.terms
-    names = [column.name for block in terms.public for column in block]
-    names += [name for wide in terms.wide for name in (wide.name, *(column.name for column in wide.columns))]
+def _published(entry: ReleaseEntry, one: Promise) -> bool:
+    """Whether a release shows a column that the promise hides, and does not hide it itself."""
+    names = [name for block in entry.drawn for name in (*block.columns, *block.inside)]
     shown, own, hidden = (
         {folded(name) for name in every}
-        for every in ((*names, *terms.identify), terms.sensitive, one.together.sensitive)
+        for every in ((*names, *entry.identify), entry.own.together.sensitive, one.together.sensitive)
     )
     return bool((shown - own) & hidden)
 

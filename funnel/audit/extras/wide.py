@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from funnel.audit.extras.base import Release
-from funnel.audit.kernel.exact import FloatArray
+from funnel.audit.kernel.exact import FloatArray, IntArray
 from funnel.audit.kernel.opened import parsed
 from funnel.audit.kernel.verdict import Broken, agree
 from funnel.cells.cells import Cells
@@ -17,7 +17,7 @@ from funnel.format.cells import Wide
 from funnel.format.distances import BlockDistances, DistancesFile
 
 OTHERWISE = 1000
-"""One weight of so many may differ: on another machine floats may round otherwise, and one weight with them."""
+"""One weight of so many may differ by a step: on another machine floats may round otherwise, and a weight with them."""
 _NEAR = 1e-4
 """Shares of records by which distances may differ for that reason."""
 
@@ -53,14 +53,25 @@ def same(one: Cells, own: Cells) -> None:
         *((f"{what} of {here.name}", getattr(there, what), getattr(here, what)) for what in ("columns", "nodes")),
         (f"what columns of {here.name} depend on", _links(there), _links(here)),
     ])  # fmt: skip
-    wrong = told = 0
+    wrong = told = far = 0
     for mine, its in zip(one.profiles, own.profiles, strict=True):
         for left, right in ((mine.links, its.links), (mine.values, its.values)):
             wrong += int((left != right).sum())
             told += int(((left > 0) | (right > 0)).sum())
-    if wrong * OTHERWISE > told:
+            far += int((np.abs(left - right) > _steps(right)[..., None]).sum())
+    if far or wrong * OTHERWISE > told:
         what = f"what rows of {one.name} are filled with is not what the source says"
-        raise Broken(cells.NAME, what, f"{told} weights, one of {OTHERWISE} otherwise at most", f"{wrong} others")
+        most = f"{told} weights, one of {OTHERWISE} otherwise at most, by the step of its group"
+        raise Broken(cells.NAME, what, most, f"{wrong} others, {far} by more")
+
+
+def _steps(weights: IntArray) -> IntArray:
+    """By how much a weight moves, at most, where the end of its share is rounded otherwise: what divides all beside it.
+
+    Weights of few records are multiples of a power of two (`funnel.cells.profile`).
+    """
+    every: IntArray = np.bitwise_or.reduce(weights, axis=-1)
+    return every & -every
 
 
 def _links(told: Wide) -> list[tuple[int | None, object]]:
