@@ -9,7 +9,7 @@ the terms, and everybody who was counted.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 
 from funnel.audit.extras import composition, identity, meanings, promises, repeats
@@ -22,7 +22,7 @@ from funnel.audit.kernel import claims
 from funnel.audit.kernel.opened import Once, content
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.failed import AWAY, as_error
-from funnel.format import cells, evidence, manifest, people, population, protocol, terms
+from funnel.format import cells, evidence, manifest, people, population, protocol, schema, terms
 from funnel.format.cells import Wide
 from funnel.format.journal import NAME, Line, ReleaseEntry
 from funnel.format.manifest import FileEntry
@@ -37,6 +37,8 @@ TITLE = (
 )
 PRIVATE = True
 _ALIKE = ("policy_sha256", "name", "notion", "epsilon", "draws")
+_FOUND: dict[tuple[object, ...], Set[str]] = {}
+"""What was found of an entry and the files that it was held to: a folder asks once for every later release."""
 _BUT = "of which columns and people they took for which, and what all told together, their own audits show"
 
 
@@ -46,11 +48,11 @@ def check(opened: Release) -> str | Unchecked:
     if not before:
         return Unchecked(NOT_CLAIMED + "no release is before it in the ledger")
     places = opened.release.parent, opened.root, opened.journal
-    every = {one.release: _left_out(Earlier(*places, before[:place])) for place, one in enumerate(before, start=1)}
+    every = {one.release: _of_files(Earlier(*places, before[:place])) for place, one in enumerate(before, start=1)}
     return f"{counted(len(before), 'earlier release')}, {_BUT}{but_for(every)}"
 
 
-def but_for(every: Mapping[str, set[str]]) -> str:
+def but_for(every: Mapping[str, Set[str]]) -> str:
     """What was not looked at of some releases, in words; nothing where all was."""
     named: dict[str, list[str]] = {}
     for release, left_out in every.items():
@@ -151,6 +153,27 @@ def shown_again(one: Earlier) -> set[str]:
     if gone:
         return _left_out(one) | {f"no figure is worked out without {some(gone, 3)}"}
     return _left_out(one, *rest)
+
+
+def _of_files(one: Earlier) -> Set[str]:
+    """What is not looked at; once for all later releases, while entry and files are the same. Raises Broken."""
+    own = one.known[-1]
+    copies = [one.root / FOLDER / f"{sha256}.json" for sha256 in (own.manifest_sha256, own.protocol_sha256)]
+    published = [one.release / name for name in (manifest.NAME, protocol.NAME, cells.NAME)]
+    kept = sorted(one.folder.iterdir()) if one.folder.is_dir() else []
+    told = schema.write(own), len(one.known), *map(_facts, (*copies, *published, *kept))
+    if told not in _FOUND:
+        _FOUND[told] = _left_out(one)
+    return _FOUND[told]
+
+
+def _facts(path: Path) -> tuple[object, ...]:
+    """Other ones where a file is another one."""
+    try:
+        told = path.stat()
+    except OSError:
+        return (str(path),)
+    return str(path), told.st_ino, told.st_size, told.st_mtime_ns
 
 
 def _left_out(one: Earlier, *more: Callable[[Release], object]) -> set[str]:
