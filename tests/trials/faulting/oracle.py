@@ -159,8 +159,8 @@ def tidy(world: World, now: Seen) -> list[str]:
     unseen = (path for name in sorted(names & known) for path in (world.private / name).iterdir())
     left += [path for path in unseen if path.name not in COMPARED]
     left += [path for path in world.to.iterdir() if path.name.startswith(".")]
-    entries = (json.loads(line)["entry"] for line in now.ledger)
-    wanted = {f"{entry['protocol_sha256']}.json" for entry in entries if entry["kind"] == "release"}
+    entries = [one for line in now.ledger if (one := json.loads(line)["entry"])["kind"] == "release"]
+    wanted = {f"{entry[what]}.json" for entry in entries for what in ("protocol_sha256", "manifest_sha256")}
     left += [path for path in (world.private / "protocols").iterdir() if path.name not in wanted]
     left += [path for path in world.temporary.iterdir() if not _of_the_library(path)]
     return [f"left lying: {path.relative_to(world.folder)}" for path in left]
