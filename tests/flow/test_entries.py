@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,8 @@ import funnel
 from funnel.audit.audit import audit_release
 from funnel.audit.history import HistoryReport, audit_history
 from tests.support.audited import detail, failures, statuses
-from tests.support.forging import edit, lines_of, rechain, sha
+from tests.support.estimating import policy as estimated
+from tests.support.forging import Forged, edit, lines_of, rechain, seal, sha
 from tests.support.policies import write_policy
 
 Json = dict[str, Any]
@@ -229,3 +231,25 @@ def test_what_is_lost_of_a_release_that_has_gone_is_told_and_what_is_another_fil
 def kept_of(folder: Path, release: Path) -> str:
     """What the audit of a folder says of releases that are not in it."""
     return next(one.detail for one in history(folder, release).findings if one.claim == "history-kept")
+
+
+def test_a_charge_that_an_earlier_release_stated_is_in_the_ledger(tmp_path: Path) -> None:
+    """Without it the estimates of all nights would have spent less than they did."""
+    private = tmp_path / "private"
+    first = Path(funnel.run(estimated(tmp_path, estimate__budget=3.0)).release)
+    whole, name = lines_of(private), json.loads((private / first.name / "counts.json").read_text())["private"]["name"]
+    rechain(private, [line for line in whole if "release" in line["entry"]])
+    (private / "estimates" / f"{name}.json").unlink()
+    second = Path(funnel.run(estimated(tmp_path, estimate__budget=3.0)).release)
+    assert failures(audit_release(second, private)) == {"ledger-kept"}
+
+
+def test_terms_that_an_earlier_policy_does_not_have_fail(folder: Path) -> None:
+    """With their hashes in manifest, evidence and entry."""
+    first, second = run(folder, FIRST), run(folder, SECOND)
+    made = Forged(first, folder / "private" / first.name)
+    edit(made.kept / "terms.json", lambda terms: terms.update(budget="50"))
+    seal([made])
+    change_first(folder, lambda one: one["promises"][0].update(budget="50"))
+    alone, together = audits(folder, second)
+    assert "ledger-kept" in alone and "history-kept" in together

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 
-from funnel.audit.extras import composition, identity, meanings, promises, repeats
+from funnel.audit.extras import agreed, composition, identity, meanings, policy, promises, repeats, spent
 from funnel.audit.extras.absence import Everybody, PromiseTerms, entered
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.digests import digest, fits
@@ -24,7 +24,7 @@ from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, c
 from funnel.failed import AWAY, as_error
 from funnel.format import cells, evidence, manifest, people, population, protocol, schema, terms
 from funnel.format.cells import Wide
-from funnel.format.journal import NAME, Line, ReleaseEntry
+from funnel.format.journal import NAME, EstimateEntry, Line, ReleaseEntry
 from funnel.format.manifest import FileEntry
 from funnel.format.place import SEEN
 from funnel.format.protocol import FOLDER, ProtocolFile
@@ -145,7 +145,8 @@ def shown_again(one: Earlier) -> set[str]:
 
     Raises Broken.
     """
-    rest = claims.leakage_bound, claims.leakage_stated, identity.check, repeats.check, composition.check, promises.check
+    rest: list[Callable[[Release], object]] = [claims.leakage_bound, claims.leakage_stated]
+    rest += [one.check for one in (agreed, policy, spent, identity, repeats, composition, promises)]
     try:
         gone = [name for name in one.evidence.files if not (one.folder / name).is_file()]
     except Missing as missing:
@@ -161,7 +162,8 @@ def _of_files(one: Earlier) -> Set[str]:
     copies = [one.root / FOLDER / f"{sha256}.json" for sha256 in (own.manifest_sha256, own.protocol_sha256)]
     published = [one.release / name for name in (manifest.NAME, protocol.NAME, cells.NAME)]
     kept = sorted(one.folder.iterdir()) if one.folder.is_dir() else []
-    told = schema.write(own), len(one.known), *map(_facts, (*copies, *published, *kept))
+    charges = tuple(line.entry for line in one.lines if isinstance(line.entry, EstimateEntry)) if own.noisy else ()
+    told = schema.write(own), len(one.known), charges, *map(_facts, (*copies, *published, *kept))
     if told not in _FOUND:
         _FOUND[told] = _left_out(one)
     return _FOUND[told]
@@ -229,6 +231,12 @@ def _counted(one: Earlier) -> None:
         fits(one, file)
 
 
+def _charged(one: Earlier) -> None:
+    """The charges before it are those that it stated. Raises Missing, Broken."""
+    if one.known[-1].noisy and (private := one.counts.private) is not None:
+        spent.charged(one, private)
+
+
 def _asked(one: Earlier) -> None:
     """The entry has the policy and the promise of the terms. Raises Missing, Broken."""
     own, asked = one.known[-1], one.terms
@@ -248,6 +256,7 @@ def _present(one: Earlier) -> None:
 
 
 _BASE: tuple[Callable[[Earlier], object], ...] = (
-    *(_listed, claims.ledger_entry, _stated, _asked, meanings.check, _present, _counted, promises.tells_its_own),
+    *(_listed, claims.ledger_entry, _stated, _asked, policy.has_its_terms, meanings.check, _present, _counted),
+    *(_charged, promises.tells_its_own),
 )
 """What is looked at of every earlier release, wherever it is."""

@@ -45,11 +45,7 @@ _SQL = {"step", "statements", "labelled", "cells", "codes", "statement", "types"
 
 def check(opened: Release) -> str:
     """The policy, read again, has these terms, and so has its lock; plan and known.json are of it. Raises Broken."""
-    policy = policy_of(opened)
-    asked = terms_file(policy)
-    for name, expected in vars(asked).items():
-        if (found := getattr(opened.terms, name)) != expected:
-            raise Broken(TERMS, f"{name} is not what the policy says", expected, found)
+    policy, asked = has_its_terms(opened), opened.terms
     signs = policy.release.sign is not None
     agree(MANIFEST, [("whether it is signed, as the policy says", signs, opened.manifest.signed is not None)])
     _check_known(opened, policy)
@@ -63,6 +59,15 @@ def check(opened: Release) -> str:
     if wrong := differing(policy, lock):
         raise Broken(LOCK, "the lock is of another policy", "the policy's terms", "; ".join(wrong))
     return f"{len(vars(asked))} terms, those of the lock too, and {steps} steps of the plan{_named(opened)}"
+
+
+def has_its_terms(opened: Release) -> Policy:
+    """The policy, whose terms are those of terms.json. Raises Broken."""
+    policy = policy_of(opened)
+    for name, expected in vars(terms_file(policy)).items():
+        if (found := getattr(opened.terms, name)) != expected:
+            raise Broken(TERMS, f"{name} is not what the policy says", expected, found)
+    return policy
 
 
 def policy_of(opened: Release) -> Policy:

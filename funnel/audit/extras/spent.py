@@ -31,17 +31,10 @@ def check(opened: Release) -> str | Unchecked:
         return Unchecked(NOT_CLAIMED + "the counts are the table’s own")
     if one.locked:
         agree(NAME, [("estimate of the lock", lock_facts(opened).get("estimated"), private.name)])
-    entries = [line.entry for line in opened.journal]
-    until = next((i for i, x in enumerate(entries) if isinstance(x, ReleaseEntry) and x.release == one.release), None)
-    before = [entry for entry in entries[:until] if isinstance(entry, EstimateEntry)]
-    epsilon, charges = Fraction(private.epsilon), [entry for entry in before if entry.name == private.name]
+    before = charged(opened, private)
     total, budget = sum(Fraction(entry.epsilon) for entry in before), opened.terms.estimate.budget
-    told = (one.estimate.epsilon, one.estimate.estimates, one.estimate.spent)
-    agree(NAME, [
-        ("charge", [epsilon], [Fraction(entry.epsilon) for entry in charges]),
-        ("what estimates spent", (float(epsilon), len(before), float(total)), told),
-    ])  # fmt: skip
-    _drawn_once(opened, private, charges[0].terms)
+    _drawn_once(opened, private, next(entry.terms for entry in before if entry.name == private.name))
+    entries = [line.entry for line in opened.journal]
     kept = _as_charged(opened.root, private.name, [x for x in entries if isinstance(x, EstimateEntry)])
     if budget is not None and total > Fraction(budget):
         if one.locked:
@@ -51,6 +44,20 @@ def check(opened: Release) -> str | Unchecked:
     lost = sum(entry.name not in kept for entry in before)
     unseen = f"; of {lost} nothing is kept that shows what was drawn" if lost else ""
     return f"{counted(len(before), 'estimate')} so far, {number(float(total))} nats together{unseen}"
+
+
+def charged(opened: Release, private: Private) -> list[EstimateEntry]:
+    """The charges before a release: one is for its estimate, and they are what release.json states. Raises Broken."""
+    one, entries = opened.manifest, [line.entry for line in opened.journal]
+    until = next((i for i, x in enumerate(entries) if isinstance(x, ReleaseEntry) and x.release == one.release), None)
+    before = [entry for entry in entries[:until] if isinstance(entry, EstimateEntry)]
+    epsilon, total = Fraction(private.epsilon), sum(Fraction(entry.epsilon) for entry in before)
+    told = (one.estimate.epsilon, one.estimate.estimates, one.estimate.spent)
+    agree(NAME, [
+        ("charge", [epsilon], [Fraction(entry.epsilon) for entry in before if entry.name == private.name]),
+        ("what estimates spent", (float(epsilon), len(before), float(total)), told),
+    ])  # fmt: skip
+    return before
 
 
 def _as_charged(root: Path, own: str, charges: list[EstimateEntry]) -> set[str]:
