@@ -92,6 +92,7 @@ LIES: dict[str, Callable[[Json], object]] = {
     "other values": lambda one: one["drawn"][0].update(meaning=["0" * 16], base=["0" * 16]),
     "less": lower,
     "another budget": lambda one: one["promises"][0].update(budget="1/10"),
+    "another source": lambda one: one["identity"].update(table="0" * 64),
     "under a lock": lambda one: one.update(lock="0" * 64),
     "another table": lambda one: one.update(policy_sha256="0" * 64),
 }

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 
 from funnel.audit.extras import agreed, composition, identity, meanings, policy, promises, repeats, spent
-from funnel.audit.extras.absence import Everybody, PromiseTerms, entered
+from funnel.audit.extras.absence import Everybody, PromiseTerms, entered, leaving_out
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.digests import digest, fits
 from funnel.audit.extras.parts import archived, kept_file
@@ -225,9 +225,11 @@ def _listed(one: Earlier) -> None:
 
 
 def _counted(one: Earlier) -> None:
-    """Its people are as many as its counts. Raises Missing, Broken."""
+    """Its people are those of the entry, and as many as its counts. Raises Missing, Broken."""
     one.content(one.folder / people.NAME)
+    told = one.known[-1].identity
     if (file := digest(one.folder, one.known[-1])) is not None:
+        agree(NAME, [("table and rows", (file.table, file.content), (told.table, told.content))])
         fits(one, file)
 
 
@@ -253,6 +255,7 @@ def _present(one: Earlier) -> None:
     counted_all = population.NAME in one.evidence.files
     people = Everybody(one, one.population, PromiseTerms.by(own.own)) if counted_all else None
     entered(one, people, own.present)
+    agree(manifest.NAME, [("absent", leaving_out(one.terms, locked=own.lock is not None), one.manifest.absent)])
 
 
 _BASE: tuple[Callable[[Earlier], object], ...] = (
