@@ -34,7 +34,7 @@ TITLES = {
     "history-chain": "the ledger's chain of hashes is unbroken",
     "history-entered": "every release in the folder has one entry in the ledger",
     "history-released": "every entry has its release in the folder",
-    "history-kept": "what is kept of releases that are not in the folder shows what their entries say, as in an audit",
+    "history-kept": "what is kept of releases that are not in the folder shows what their entries say",
     "history-names": "every folder bears the name of the release in it",
     "history-order": "the entries stand in the order in which the releases were made",
     "history-latest": "`latest` points at the newest release",
@@ -262,8 +262,8 @@ def _released(private: Path, folder: Path, entries: Sequence[ReleaseEntry], made
     if gone:
         return _finding("history-released", "not checked", f"taken away, or never visible: {some(gone, _MOST_NAMED)}")
     if others:
-        told = f"by their plans published in another folder, which has an audit of its own: {some(others, _MOST_NAMED)}"
-        return _finding("history-released", "not checked", told)
+        told = "by their plans published in another folder, which this audit does not look at"
+        return _finding("history-released", "not checked", f"{told}: {some(others, _MOST_NAMED)}")
     return _finding("history-released", "passed", counted(len({one.release for one in entries}), "release"))
 
 

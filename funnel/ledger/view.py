@@ -96,10 +96,10 @@ def _rest(budget: Fraction, used: float | None) -> float:
 
 
 def ended(promises: Sequence[Promise]) -> list[str]:
-    """Which promises have ended, by which release, and why: within its bounds, since another policy shows a secret."""
+    """Which promises have ended, what is so by now, and which release ended each: perhaps for what was so by then."""
     return [
-        f"{one.policy}: {_why(one)} {' + '.join(one.together.sensitive)} ({one.together.measure}), ended by release "
-        f"{one.ended}"
+        f"{one.policy}: by now {_why(one)} {' + '.join(one.together.sensitive)} ({one.together.measure}); the promise "
+        f"was ended by release {one.ended}"
         for one in promises
         if one.ended
     ]

@@ -112,10 +112,34 @@ def test_counts_that_are_said_not_to_be_kept_and_are_here_leave_the_claim_unchec
     forged = night(tmp_path)
     nobody = dict.fromkeys(("distance", "divergence", "inside", "new_secrets", "gone_secrets"))
     edit(forged.kept / "drift.json", lambda old: old.update(nobody, known=False))
+    also, noisy = set[str](), json.loads((forged.kept / "drift.json").read_bytes())["noisy"]
+    if json.loads((forged.kept / "counts.json").read_bytes())["locked"] is not None:
+        also = set() if noisy else {"minimum"}
+        seal([forged])
+        assert failures(audited(forged)) == {"drift"}  # counts that nobody knew are nowhere else
+        edit(forged.kept / "counts.json", lambda old: old.update(locked=None))
     seal([forged])
     found = audited(forged)
-    assert missing(found) == {"drift"} and "1 was not checked" in found.verdict
+    assert missing(found) == {"drift"} | also and f"{1 + len(also)} w" in found.verdict
     assert detail(found, "drift").endswith("were not kept, and they are here")
+
+
+def test_what_a_release_that_has_gone_said_of_its_night_is_looked_at_again(tmp_path, made):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True, symlinks=True)
+    forged = night(tmp_path)
+    (tmp_path / "gone").mkdir()
+    forged.folder.rename(tmp_path / "gone" / forged.folder.name)
+    assert told_of_gone(forged)[0] == "passed"
+    edit(forged.kept / "drift.json", lambda old: old.update(rows_now=99))
+    seal([Forged(tmp_path / "gone" / forged.folder.name, forged.kept)])
+    status, told = told_of_gone(forged)
+    assert status == "failed" and "drift.json: records" in told
+
+
+def told_of_gone(forged: Forged) -> tuple[str, str]:
+    """What the audit of its folder finds of a release that is not in it any more."""
+    found = funnel.audit_history(forged.folder.parent, forged.private).findings
+    return next((one.status, one.detail) for one in found if one.claim == "history-kept")
 
 
 def test_without_the_counts_of_the_lock_what_they_say_is_not_compared(tmp_path, made):

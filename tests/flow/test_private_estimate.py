@@ -440,7 +440,7 @@ def test_a_charge_of_an_estimate_that_no_release_was_made_of_is_that_of_what_is_
     funnel.run(policy(tmp_path, estimate__epsilon=0.5), dry_run=True)
     release, private = Path(funnel.run(policy(tmp_path)).release), tmp_path / "private"
     found = claims(funnel.audit_release(release, private))
-    assert found["estimate-spent"] == ("passed", "2 estimates so far, 1.5 nats together")
+    assert found["estimate-spent"] == ("passed", "2 estimates before its entry, 1.5 nats together")
     looked, *rest = (line.entry for line in Journal(private).lines())
     rechained(private, rest if less is None else [replace(looked, **less), *rest])
     many, spent = (1, 1.0) if less is None else (2, 1 + float(Fraction(less.get("epsilon", "1/2"))))

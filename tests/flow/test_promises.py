@@ -103,7 +103,7 @@ def test_an_end_that_is_accepted_is_told_for_good(command, folder: Path) -> None
     name = Path(second.release).name
     assert any(f"ended with release {name}" in one for one in second.warnings)
     shown = command("ledger", write_policy(folder, **FIRST))
-    assert shown.out.startswith("ENDED      first: no finite bound is known on what is told about s (lip)")
+    assert shown.out.startswith("ENDED      first: by now no finite bound is known on what is told about s (lip)")
     told = command("ledger", folder / "policy.yaml", "--json").json
     assert next(iter(told)) == "ended"
     (first,) = (one for one in told["promises"] if one["policy"] == "first")
@@ -145,7 +145,20 @@ def test_what_is_hidden_may_be_released_within_the_budget(command, folder: Path)
     told = command("ledger", write_policy(folder, **FIRST), "--json").json
     (first,) = (one for one in told["promises"] if one["policy"] == "first")
     assert first["used"] < first["bound"]
-    assert told["ended"] == [f"first: another policy releases some of s (lip), ended by release {name}"]
+    how = f"by now another policy releases some of s (lip); the promise was ended by release {name}"
+    assert told["ended"] == [f"first: {how}"]
+
+
+def test_an_end_is_told_by_what_is_so_by_now(command, folder: Path) -> None:
+    """The release that ended a promise within its bound is not said to have passed it, as a later one did."""
+    run(folder, FIRST, budget=2.0)
+    noisy = {"privacy": {"notion": "ldp-x", "epsilon": 0.1}, "mechanism": "randomised-response", "accept": ["first"]}
+    name = Path(run(folder, SECRET, **noisy).release).name
+    run(folder, TELLING, accept=["first", "third", "unbounded"])
+    told = command("ledger", write_policy(folder, **FIRST), "--json").json
+    (line,) = (one for one in told["ended"] if one.startswith("first: "))
+    assert line.startswith(("first: by now no finite bound is known", "first: by now more than was promised"))
+    assert line.endswith(f"about s (lip); the promise was ended by release {name}")
 
 
 def told_first(command: Any, release: str, private: Path) -> str:
@@ -592,7 +605,8 @@ def test_a_promise_whose_secret_is_published_stays_ended(command, folder: Path, 
     name = Path(run(folder, SECRET, **noisy).release).name
     run(folder, FIRST, budget=budget)
     told = command("ledger", write_policy(folder, **FIRST), "--json").json
-    assert told["ended"] == [f"first: another policy releases some of s (lip), ended by release {name}"]
+    how = f"by now another policy releases some of s (lip); the promise was ended by release {name}"
+    assert told["ended"] == [f"first: {how}"]
     found = funnel.audit_history(folder / "releases", folder / "private")
     assert found.passed and list(found.ended) == told["ended"]
     assert found.text().startswith(f"ENDED      {told['ended'][0]}")
@@ -603,7 +617,7 @@ def test_a_promise_that_was_passed_is_made_anew_by_a_budget_that_all_keep(comman
     run(folder, FIRST, budget=0.3)
     run(folder, OTHER, privacy={"notion": "ldp-x", "epsilon": 0.3}, accept=["first"], budget=None)
     ended = command("ledger", write_policy(folder, **FIRST), "--json").json["ended"]
-    assert ended and ended[0].startswith("first: more than was promised may be told about s (lip)")
+    assert ended and ended[0].startswith("first: by now more than was promised may be told about s (lip)")
     made = run(folder, FIRST, budget=2.0)
     told = command("ledger", write_policy(folder, **FIRST), "--json").json
     assert "ended" not in told

@@ -72,7 +72,10 @@ def check(opened: Release) -> str | Unchecked:
     then = _then(opened, found)
     if not found.known:
         told = (found.distance, found.divergence, found.inside, found.new_secrets, found.gone_secrets)
-        agree(NAME, [("what nobody knows of the counts of the lock", (None,) * 5, told)])
+        agree(NAME, [
+            ("what nobody knows of the counts of the lock", (None,) * 5, told),
+            ("records of each value when the lock was made", None, opened.counts.locked),
+        ])  # fmt: skip
         # An honest run says so whose counts were put back since, and one that would hide how far they moved.
         here = "" if then is None else ", and they are here"
         return Unchecked(f"it says that the counts of the lock’s night were not kept{here}")

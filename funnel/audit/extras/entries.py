@@ -12,7 +12,19 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 
-from funnel.audit.extras import agreed, composition, identity, meanings, policy, promises, repeats, spent
+from funnel.audit.extras import (
+    agreed,
+    composition,
+    drift,
+    everybody,
+    identity,
+    meanings,
+    pinned,
+    policy,
+    promises,
+    repeats,
+    spent,
+)
 from funnel.audit.extras.absence import Everybody, PromiseTerms, entered, leaving_out
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.digests import digest, fits
@@ -37,6 +49,8 @@ TITLE = (
 )
 PRIVATE = True
 _ALIKE = ("policy_sha256", "name", "notion", "epsilon", "draws")
+_ALSO = (agreed, policy, pinned, drift, spent, everybody, identity, repeats, composition, promises)
+"""What an audit of a release looks at beside, where all evidence of it is kept."""
 _FOUND: dict[tuple[object, ...], Set[str]] = {}
 """What was found of an entry and the files that it was held to: a folder asks once for every later release."""
 _BUT = "of which columns and people they took for which, and what all told together, their own audits show"
@@ -146,7 +160,7 @@ def shown_again(one: Earlier) -> set[str]:
     Raises Broken.
     """
     rest: list[Callable[[Release], object]] = [claims.leakage_bound, claims.leakage_stated]
-    rest += [one.check for one in (agreed, policy, spent, identity, repeats, composition, promises)]
+    rest += [one.check for one in _ALSO]
     try:
         gone = [name for name in one.evidence.files if not (one.folder / name).is_file()]
     except Missing as missing:

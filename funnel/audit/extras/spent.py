@@ -20,7 +20,10 @@ from funnel.format.journal import NAME, EstimateEntry, ReleaseEntry
 from funnel.text import number
 
 CLAIM = "estimate-spent"
-TITLE = "the ledger holds one charge for this private estimate, its noise is that charge’s, and the sum is as stated"
+TITLE = (
+    "the ledger holds one charge for this private estimate, its noise is that charge’s, and charges before this"
+    " release’s entry come to what is stated"
+)
 PRIVATE = True
 
 
@@ -43,7 +46,7 @@ def check(opened: Release) -> str | Unchecked:
         raise Broken(NAME, "the estimates spent more than the policy's budget", budget, float(total))
     lost = sum(entry.name not in kept for entry in before)
     unseen = f"; of {lost} nothing is kept that shows what was drawn" if lost else ""
-    return f"{counted(len(before), 'estimate')} so far, {number(float(total))} nats together{unseen}"
+    return f"{counted(len(before), 'estimate')} before its entry, {number(float(total))} nats together{unseen}"
 
 
 def charged(opened: Release, private: Private) -> list[EstimateEntry]:
