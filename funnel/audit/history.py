@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from funnel.audit.audit import AuditReport, audit_release
-from funnel.audit.extras.entries import Earlier, but_for, shown_again
+from funnel.audit.extras.earlier import Earlier
+from funnel.audit.extras.entries import but_for, shown_again
 from funnel.audit.folder import check_enterable, holds_files, lost, refuse_both
 from funnel.audit.kernel.check import ITEM, NOBODY, UNKNOWABLE
 from funnel.audit.kernel.opened import content, ledger, parsed

@@ -3,13 +3,12 @@
 What several releases tell together is worked out from what their entries say: who was left out, what was drawn for
 whom, by which protocol. An entry was looked at when its own release was audited. That may be in another folder by now,
 or gone; so each is held here once more to what the private folder keeps of it, which its own hashes name: release.json,
-the terms, and everybody who was counted.
+the terms and the policy, who was released and everybody who was counted.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 
 from funnel.audit.extras import (
@@ -28,24 +27,21 @@ from funnel.audit.extras import (
 from funnel.audit.extras.absence import Everybody, PromiseTerms, entered, leaving_out
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.digests import digest, fits
-from funnel.audit.extras.parts import archived, kept_file
+from funnel.audit.extras.earlier import Earlier, Missing
 from funnel.audit.extras.policy import PLAN, POLICY
 from funnel.audit.kernel import claims
-from funnel.audit.kernel.opened import Once, content
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.failed import AWAY, as_error
 from funnel.format import cells, evidence, manifest, people, population, protocol, schema, terms
-from funnel.format.cells import Wide
-from funnel.format.journal import NAME, EstimateEntry, Line, ReleaseEntry
-from funnel.format.manifest import FileEntry
+from funnel.format.journal import NAME, EstimateEntry
 from funnel.format.place import SEEN
-from funnel.format.protocol import FOLDER, ProtocolFile
+from funnel.format.protocol import FOLDER
 from funnel.text import some
 
 CLAIM = "ledger-kept"
 TITLE = (
-    "entries of earlier releases say what release.json, terms.json and population.json of each do: its promise and"
-    " figures, what was drawn and how, and who was left out"
+    "entries of earlier releases say what release.json, terms.json, policy.yaml, people.json and population.json of"
+    " each do: its promise and figures, what was drawn and how, who was counted, and who was left out"
 )
 PRIVATE = True
 _ALIKE = ("policy_sha256", "name", "notion", "epsilon", "draws")
@@ -75,85 +71,6 @@ def but_for(every: Mapping[str, Set[str]]) -> str:
     return "".join(f"; {what} of {some(which, 3)}" for what, which in sorted(named.items()))
 
 
-class Missing(Exception):  # noqa: N818 - nothing is wrong: somebody took it away, or lost it
-    """A file of an earlier release that is gone."""
-
-
-class Earlier(Release):
-    """A release of a ledger, the last of its `entries`, as far as is kept what it was: in `private`, or in `to`."""
-
-    has_table = False
-
-    def __init__(self, to: Path, private: Path, lines: Sequence[Line], entries: Sequence[ReleaseEntry]) -> None:
-        self.lines, self.known, self.own = (*lines,), [*entries], private / entries[-1].release
-        super().__init__(to / entries[-1].release, private)
-
-    @Once
-    def entries(self) -> list[ReleaseEntry]:
-        """Those that were given."""
-        return self.known
-
-    @Once
-    def journal(self) -> tuple[Line, ...]:
-        """The ledger that they are of."""
-        return self.lines
-
-    @Once
-    def folder(self) -> Path:
-        """Where its evidence is, or was."""
-        return self.own
-
-    @Once
-    def protocol(self) -> ProtocolFile:
-        """As the ledger names it. Raises Missing, Broken."""
-        if (found := archived(self, self.known[-1])) is None:
-            raise Missing(protocol.NAME)
-        return found
-
-    @Once
-    def partitioned(self) -> tuple[Wide, ...]:
-        """The cells of its wide blocks, as published. Raises Missing, Broken."""
-        return self.cells.blocks if self.terms.wide else ()
-
-    def content(self, path: Path) -> bytes:
-        """A file of it, by the hashes that it was entered with. Raises Missing, Broken."""
-        return self.once(path, lambda: self._kept(path))
-
-    def entry(self, path: Path) -> FileEntry:
-        """Of evidence that is gone what the entry says."""
-        own = self.known[-1]
-        said = {evidence.NAME: own.evidence_sha256, people.NAME: own.identity.people_sha256}
-        try:
-            return super().entry(path)
-        except Missing:
-            if path.name not in said:
-                raise
-            return FileEntry(said[path.name], 0)
-
-    def _kept(self, path: Path) -> bytes:
-        own, name = self.known[-1], path.name
-        if name == manifest.NAME:
-            return _as_entered(own, own.manifest_sha256, self.root / FOLDER / f"{own.manifest_sha256}.json", path)
-        if name == evidence.NAME:
-            return _as_entered(own, own.evidence_sha256, path)
-        if name == cells.NAME:
-            return _as_entered(own, self.manifest.files[name].sha256, path)
-        if (raw := kept_file(self, own, name)) is None:
-            raise Missing(name)
-        return raw
-
-
-def _as_entered(own: ReleaseEntry, sha256: str, *copies: Path) -> bytes:
-    """The first copy that is left of a file. Raises Missing, Broken where it is another one."""
-    path = next((one for one in copies if one.is_file()), None)
-    if path is None:
-        raise Missing(copies[-1].name)
-    raw = content(path)
-    if (found := hashlib.sha256(raw).hexdigest()) != sha256:
-        raise Broken(path.name, f"this is not the file of {own.release} that was entered", sha256, found)
-    return raw
-
-
 def shown_again(one: Earlier) -> set[str]:
     """What an audit of the release says of its entry and figures is so by what is kept; what is not looked at.
 
@@ -172,12 +89,12 @@ def shown_again(one: Earlier) -> set[str]:
 
 def _of_files(one: Earlier) -> Set[str]:
     """What is not looked at; once for all later releases, while entry and files are the same. Raises Broken."""
-    own = one.known[-1]
+    own = one.own
     copies = [one.root / FOLDER / f"{sha256}.json" for sha256 in (own.manifest_sha256, own.protocol_sha256)]
     published = [one.release / name for name in (manifest.NAME, protocol.NAME, cells.NAME)]
     kept = sorted(one.folder.iterdir()) if one.folder.is_dir() else []
-    charges = tuple(line.entry for line in one.lines if isinstance(line.entry, EstimateEntry)) if own.noisy else ()
-    told = schema.write(own), len(one.known), charges, *map(_facts, (*copies, *published, *kept))
+    charges = tuple(line.entry for line in one.journal if isinstance(line.entry, EstimateEntry)) if own.noisy else ()
+    told = schema.write(own), len(one.entries), charges, *map(_facts, (*copies, *published, *kept))
     if told not in _FOUND:
         _FOUND[told] = _left_out(one)
     return _FOUND[told]
@@ -206,7 +123,7 @@ def _left_out(one: Earlier, *more: Callable[[Release], object]) -> set[str]:
         except Exception as error:
             if as_error(error).code in AWAY:
                 raise
-            what = f"the entry of {one.known[-1].release} is not what is kept of it"
+            what = f"the entry of {one.own.release} is not what is kept of it"
             raise Broken(NAME, what, "what its files say", str(error) or type(error).__name__) from None
         else:
             if isinstance(told, Unchecked) and not told.reason.startswith(NOT_CLAIMED):
@@ -216,7 +133,7 @@ def _left_out(one: Earlier, *more: Callable[[Release], object]) -> set[str]:
 
 def _stated(one: Earlier) -> None:
     """Of keys, noise and people left out the manifest says what the entry does. Raises Missing, Broken."""
-    own, said = one.known[-1], one.manifest
+    own, said = one.own, one.manifest
     agree(NAME, [
         ("keys", tuple(key.name for key in said.identify), own.identify),
         ("whether counts are noisy", said.estimate.kind == "private", own.noisy),
@@ -226,7 +143,7 @@ def _stated(one: Earlier) -> None:
 
 def _listed(one: Earlier) -> None:
     """Its evidence is that of the manifest entered, and nothing else lies beside it. Raises Missing, Broken."""
-    own, told = one.known[-1], one.evidence
+    own, told = one.own, one.evidence
     agree(evidence.NAME, [
         ("release", own.release, told.release), ("hash of the manifest", own.manifest_sha256, told.manifest_sha256)
     ])  # fmt: skip
@@ -241,21 +158,21 @@ def _listed(one: Earlier) -> None:
 def _counted(one: Earlier) -> None:
     """Its people are those of the entry, and as many as its counts. Raises Missing, Broken."""
     one.content(one.folder / people.NAME)
-    told = one.known[-1].identity
-    if (file := digest(one.folder, one.known[-1])) is not None:
+    told = one.own.identity
+    if (file := digest(one.folder, one.own)) is not None:
         agree(NAME, [("table and rows", (file.table, file.content), (told.table, told.content))])
         fits(one, file)
 
 
 def _charged(one: Earlier) -> None:
     """The charges before it are those that it stated. Raises Missing, Broken."""
-    if one.known[-1].noisy and (private := one.counts.private) is not None:
+    if one.own.noisy and (private := one.counts.private) is not None:
         spent.charged(one, private)
 
 
 def _asked(one: Earlier) -> None:
     """The entry has the policy and the promise of the terms. Raises Missing, Broken."""
-    own, asked = one.known[-1], one.terms
+    own, asked = one.own, one.terms
     agree(NAME, [
         *((key, getattr(asked, key), getattr(own, key)) for key in _ALIKE),
         ("budget", asked.budget, own.own.budget),
@@ -265,7 +182,7 @@ def _asked(one: Earlier) -> None:
 
 def _present(one: Earlier) -> None:
     """Who is said to have been there were those counted. Raises Missing, Broken."""
-    own = one.known[-1]
+    own = one.own
     counted_all = population.NAME in one.evidence.files
     people = Everybody(one, one.population, PromiseTerms.by(own.own)) if counted_all else None
     entered(one, people, own.present)
