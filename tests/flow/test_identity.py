@@ -499,7 +499,7 @@ def test_a_sample_has_of_each_value_as_many_as_chance_has(night: Folder, how: st
 
     def write(people: Sequence[Person]) -> None:
         told = {"id": [*range(len(people))], "s": [s for s, _ in people], "x": [x for _, x in people]}
-        pq.write_table(pa.table(told | {"z": [str(i % 2000) for i in told["id"]]}), night.path / "t.parquet")
+        pq.write_table(pa.table(told | {"z": [str(i % 500) for i in told["id"]]}), night.path / "t.parquet")
 
     write(people)
     if how == "under a lock":
@@ -510,7 +510,7 @@ def test_a_sample_has_of_each_value_as_many_as_chance_has(night: Folder, how: st
     kept = private / release.name
     file = json.loads((kept / "people.json").read_text())
     zero = file["labels"][1].index("0")
-    every = Counter((s, x, str(i % 2000)) if how == "in small cells" else (s, x) for i, (s, x) in enumerate(people))
+    every = Counter((s, x, str(i % 500)) if how == "in small cells" else (s, x) for i, (s, x) in enumerate(people))
     told = [tuple(map(list.__getitem__, file["labels"], row[1:])) for row in file["sample"]]
     sampled, moved = Counter(told), 0
     for row, (s, x, *rest) in zip(file["sample"], told, strict=True):
