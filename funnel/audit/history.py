@@ -19,7 +19,7 @@ from funnel.audit.kernel.check import ITEM, NOBODY, UNKNOWABLE
 from funnel.audit.kernel.opened import content, ledger, parsed
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Finding, Status, Unchecked, counted
 from funnel.audit.listed import feed_of, latest_of
-from funnel.audit.pruned import marker
+from funnel.audit.pruned import Left, marker, pruned_folder
 from funnel.errors import ReleaseError
 from funnel.format import journal, manifest, protocol
 from funnel.format.fields import LATEST, RELEASE_ID
@@ -35,7 +35,8 @@ TITLES = {
     "history-chain": "the ledger's chain of hashes is unbroken",
     "history-entered": "every release in the folder has one entry in the ledger",
     "history-released": "every entry has its release in the folder",
-    "history-kept": "what is kept of releases that are not in the folder shows what their entries say",
+    "history-kept": "what is kept of releases that are not in the folder, or of which too little is for an audit of"
+    " their own, shows what their entries say",
     "history-names": "every folder bears the name of the release in it",
     "history-order": "the entries stand in the order in which the releases were made",
     "history-latest": "`latest` points at the newest release",
@@ -269,13 +270,20 @@ def _released(private: Path, folder: Path, entries: Sequence[ReleaseEntry], made
 
 
 def _kept(private: Path, folder: Path, lines: Sequence[Line], made: Collection[str]) -> str | Unchecked:
-    """Later figures go by every entry, wherever its release has gone. Raises Broken."""
+    """Later figures go by every entry, wherever its release or its data have gone. Raises Broken."""
     entries = [line.entry for line in lines if isinstance(line.entry, ReleaseEntry)]
-    looked_at = [place for place, one in enumerate(entries, start=1) if one.release not in made]
+    audited = {name for name in made if not _lacks(folder / name, private)}
+    looked_at = [place for place, one in enumerate(entries, start=1) if one.release not in audited]
     if not looked_at:
         return Unchecked(NOT_CLAIMED + "all of them are there")
     every = (Earlier(folder, private, lines, entries[:place]) for place in looked_at)
     return f"{counted(len(looked_at), 'release')}{but_for({one.release.name: shown_again(one) for one in every})}"
+
+
+def _lacks(release: Path, private: Path) -> bool:
+    """Whether a release was pruned, and of what its own audit measures it by something went with it."""
+    gone = pruned_folder(release, private)
+    return gone is not None and Left(gone, private).lacks is not None
 
 
 def _told(claim: str, wrong: Sequence[str], what: str) -> Finding:

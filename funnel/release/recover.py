@@ -124,7 +124,8 @@ class Leftovers:
         told = f"release {release_id} was cut off before anybody could see it"
         stays = "its entry in the ledger stays, and counts" if release_id in self._entered else ""
         if elsewhere is not None:
-            told += f"; the next run of this private folder that publishes in {elsewhere} removes what it left there"
+            where = f"where it was to be seen ({elsewhere}, unless a folder was moved since)"
+            told += f"; the next run of this private folder that publishes {where} removes what it left there"
             return f"{told}; {stays}" if stays else told
         told += ", and what it left was removed"
         return f"{told}, but for what later nights compare with; {stays}" if stays else told

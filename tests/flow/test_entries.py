@@ -134,7 +134,7 @@ def test_what_entries_of_another_folder_say_of_a_third_promise_is_worked_out_fro
     lines[1]["entry"]["promises"][1]["together"]["measured"] /= 2
     rechain(folder / "private", lines)
     told = audit_release(third, folder / "private")
-    assert "what all told together, their own audits show" in detail(told, "ledger-kept")
+    assert "what all told together, their own audits and that of the folder show" in detail(told, "ledger-kept")
     assert {one.claim for one in history(folder, third).failed} == {"history-kept"}
 
 
@@ -182,6 +182,30 @@ def test_evidence_of_an_earlier_release_is_that_of_its_manifest(folder: Path) ->
     (own / "evidence.json").write_bytes(listed)
     rechain(folder / "private", whole)
     assert audits(folder, second) == (set(), set())
+
+
+@pytest.mark.parametrize("where", ["pruned", "gone"])
+def test_without_its_cells_an_entry_is_held_to_all_else_that_is_kept(folder: Path, where: str) -> None:
+    """Later figures go by a release of wide blocks, too: cells.json goes with its data."""
+    cells = {"name": "person", "columns": ["z", "ward"], "cells": {"most": 4, "minimum": 30}}
+    wide = FIRST | {"source": SECOND["source"], "public": ["x", cells]}
+    first, second = run(folder, wide), run(folder, wide)
+    if where == "pruned":
+        funnel.prune(write_policy(folder, **wide), keep=1)
+    else:
+        shutil.rmtree(first)
+        (folder / "private" / first.name / "published").unlink()
+    assert audits(folder, second) == (set(), set())
+    assert f"no cells.json is kept of {first.name}" in kept_of(folder, second)
+    whole = lines_of(folder / "private")
+    assert [one["inside"] for one in whole[0]["entry"]["drawn"]] == [[], ["z", "ward"]]
+    for place, change in ((0, {"meaning": ["0" * 16]}), (0, {"base": ["0" * 16]}), (1, {"inside": ["z"]})):
+        change_first(folder, lambda entry, at=place, new=change: entry["drawn"][at].update(new))
+        alone, together = audits(folder, second)
+        assert "ledger-kept" in alone and "history-kept" in together, change
+        rechain(folder / "private", whole)
+    change_first(folder, lower)
+    assert "history-kept" in audits(folder, second)[1]
 
 
 def test_a_folder_that_became_a_link_to_another_one_has_not_got_its_releases(folder: Path) -> None:

@@ -49,7 +49,10 @@ _ALSO = (agreed, policy, pinned, drift, spent, everybody, identity, repeats, com
 """What an audit of a release looks at beside, where all evidence of it is kept."""
 _FOUND: dict[tuple[object, ...], Set[str]] = {}
 """What was found of an entry and the files that it was held to: a folder asks once for every later release."""
-_BUT = "of which columns and people they took for which, and what all told together, their own audits show"
+_BUT = (
+    "of which columns and people they took for which, and what all told together, their own audits and that of the"
+    " folder show"
+)
 
 
 def check(opened: Release) -> str | Unchecked:
@@ -164,6 +167,19 @@ def _counted(one: Earlier) -> None:
         fits(one, file)
 
 
+def _meant(one: Earlier) -> None:
+    """Its columns are what its terms make of them: without cells.json, but for what cells stand for.
+
+    Raises Missing, Broken.
+    """
+    try:
+        meanings.check(one)
+    except Missing as missing:
+        if str(missing) == cells.NAME:
+            meanings.check_without_cells(one)
+        raise
+
+
 def _charged(one: Earlier) -> None:
     """The charges before it are those that it stated. Raises Missing, Broken."""
     if one.own.noisy and (private := one.counts.private) is not None:
@@ -190,7 +206,7 @@ def _present(one: Earlier) -> None:
 
 
 _BASE: tuple[Callable[[Earlier], object], ...] = (
-    *(_listed, claims.ledger_entry, _stated, _asked, policy.has_its_terms, meanings.check, _present, _counted),
+    *(_listed, claims.ledger_entry, _stated, _asked, policy.has_its_terms, _meant, _present, _counted),
     *(_charged, promises.tells_its_own),
 )
 """What is looked at of every earlier release, wherever it is."""

@@ -126,6 +126,12 @@ def test_folders_that_were_moved_together_are_found_again(who: str, tmp_path: Pa
     assert (private / an_id(1) / "published").exists()
 
 
+def removed_by(to: Path) -> str:
+    """That a later run in a folder removes what was left there."""
+    seen = f"where it was to be seen ({to.resolve()}, unless a folder was moved since)"
+    return f"the next run of this private folder that publishes {seen} removes what it left there"
+
+
 @pytest.mark.parametrize("there", ["empty", "gone"])
 def test_what_lies_on_a_share_that_is_not_mounted_waits(there: str, tmp_path: Path) -> None:
     to, private = folders(tmp_path)
@@ -135,7 +141,7 @@ def test_what_lies_on_a_share_that_is_not_mounted_waits(there: str, tmp_path: Pa
         to.mkdir()
     with Publisher(tmp_path / "others", private, an_id(2)) as publisher:
         (told,) = publisher.told
-    assert f"the next run of this private folder that publishes in {to.resolve()} removes what it left there" in told
+    assert removed_by(to) in told
     if there == "empty":
         to.rmdir()
     (tmp_path / "unmounted").rename(to)
@@ -187,7 +193,7 @@ def test_what_was_cut_off_in_another_folder_waits_for_its_policy(runs: Runs, qui
         others = to.parent / "others"
         staged = (to / f".staging-{an_id(1)}").is_dir()
         with Publisher(others, private, an_id(2)) as publisher:
-            told = [one for one in publisher.told if f"that publishes in {to.resolve()} removes" in one]
+            told = [one for one in publisher.told if removed_by(to) in one]
             assert bool(told) >= staged
             assert ("in the ledger stays" in "".join(publisher.told)) <= bool(Journal(private).releases())
         assert [path.name for path in others.iterdir()] == []
@@ -214,7 +220,7 @@ def test_what_lies_on_a_share_that_is_gone_may_be_there_still(tmp_path: Path, mo
     with monkeypatch.context() as inside:
         inside.setattr(Path, "lstat", gone)
         with Publisher(to.parent / "others", private, an_id(2)) as other:
-            assert [f"that publishes in {to.resolve()} removes" in one for one in other.told] == [True]
+            assert [removed_by(to) in one for one in other.told] == [True]
     with Publisher(to, private, an_id(3)) as own:
         assert ["what it left was removed" in one for one in own.told] == [True]
 
