@@ -112,7 +112,7 @@ class Leftovers:
             one: place
             for one, place in self._places.items()
             if one not in here
-            and not os.path.isdir(place / one)  # noqa: PTH112 - which raises where a share is gone
+            and not any(os.path.isdir(seen / one) for seen in (self.to, place))  # noqa: PTH112 - which raises where a share is gone
             and (self._gone(place) or any(_may_be(place / f".{what}-{one}") for what in _STAGED))
         }
 
@@ -121,13 +121,17 @@ class Leftovers:
         return place != self.to.resolve() and not any(os.path.isdir(place / one) for one in self._entered)  # noqa: PTH112 - as above
 
     def _told(self, release_id: str, elsewhere: Path | None) -> str:
-        told = f"release {release_id} was cut off before anybody could see it"
         stays = "its entry in the ledger stays, and counts" if release_id in self._entered else ""
         if elsewhere is not None:
             where = f"where it was to be seen ({elsewhere}, unless a folder was moved since)"
-            told += f"; the next run of this private folder that publishes {where} removes what it left there"
+            told, finds = f"release {release_id} was cut off", ""
+            if self._gone(elsewhere) and release_id in self._entered:  # its evidence may be in its place, and so may it
+                finds = " finds it there, or"
+            else:
+                told += " before anybody could see it"
+            told += f"; the next run of this private folder that publishes {where}{finds} removes what it left there"
             return f"{told}; {stays}" if stays else told
-        told += ", and what it left was removed"
+        told = f"release {release_id} was cut off before anybody could see it, and what it left was removed"
         return f"{told}, but for what later nights compare with; {stays}" if stays else told
 
     def _remove_copies(self) -> None:

@@ -127,9 +127,9 @@ def test_folders_that_were_moved_together_are_found_again(who: str, tmp_path: Pa
 
 
 def removed_by(to: Path) -> str:
-    """That a later run in a folder removes what was left there."""
-    seen = f"where it was to be seen ({to.resolve()}, unless a folder was moved since)"
-    return f"the next run of this private folder that publishes {seen} removes what it left there"
+    """Which later run removes what was left in a folder."""
+    where = f"where it was to be seen ({to.resolve()}, unless a folder was moved since)"
+    return f"the next run of this private folder that publishes {where}"
 
 
 @pytest.mark.parametrize("there", ["empty", "gone"])
@@ -141,13 +141,31 @@ def test_what_lies_on_a_share_that_is_not_mounted_waits(there: str, tmp_path: Pa
         to.mkdir()
     with Publisher(tmp_path / "others", private, an_id(2)) as publisher:
         (told,) = publisher.told
-    assert removed_by(to) in told
+    assert f"was cut off; {removed_by(to)} finds it there, or removes what it left there" in told
     if there == "empty":
         to.rmdir()
     (tmp_path / "unmounted").rename(to)
     with Publisher(to, private, an_id(3)) as publisher:
         (told,) = publisher.told
     assert "what it left was removed" in told
+    assert_tidy(to, private)
+
+
+def test_what_readers_may_see_by_now_is_not_said_to_have_been_cut_off_before(tmp_path: Path) -> None:
+    """Killed before its mark, and then the private folder was moved by itself: its link leads to no folder."""
+    to, private = folders(tmp_path)
+    release(to, private, an_id(1))
+    (private / an_id(1) / "published").unlink()
+    (private / staged_for(an_id(1))).symlink_to(os.path.relpath(to, private))
+    (tmp_path / "store" / "deep").mkdir(parents=True)
+    private.rename(tmp_path / "store" / "deep" / "private")
+    private.symlink_to(tmp_path / "store" / "deep" / "private")
+    with Publisher(tmp_path / "others", private, an_id(2)) as other:
+        (told,) = other.told
+    assert told.startswith(f"release {an_id(1)} was cut off; the next run") and "finds it there, or" in told
+    with Publisher(to, private, an_id(3)) as own:
+        assert own.told == []
+    assert (private / an_id(1) / "published").exists()
     assert_tidy(to, private)
 
 
