@@ -96,9 +96,9 @@ def send(also: Also, folder: Path) -> Sent:
 def _unwritten(also: Also, folder: Path, refusal: Refusal) -> ReleaseError:
     """The error of a database that does not take a release which everybody can see already."""
     but, there = (
-        ("is not in the database", "is as it was")
+        ("was not written to the database", "is as it was")
         if refusal.undone
-        else ("may not be in the database", "is as it was, or holds the release, whole")
+        else ("may not have been written to the database", "is as it was, or holds the release, whole")
     )
     if refusal.never:
         later = " As it stands, the database does not take this release."
@@ -108,7 +108,7 @@ def _unwritten(also: Also, folder: Path, refusal: Refusal) -> ReleaseError:
         later = ""
     return ReleaseError(
         "also-write" if refusal.again and not refusal.never else "also-refused",
-        f"release {folder.name} is published, whole and audited, but {but}: {refusal.said}",
+        f"release {folder.name} was published, whole and audited, but {but}: {refusal.said}",
         where=also.table,
         advice=f"{refusal.advice} The table there {there}.{later}".strip(),
         release=str(folder),

@@ -157,6 +157,19 @@ def test_a_promise_in_an_entry_between_is_as_it_was_made_and_ends_where_that_say
     assert audits(folder, third) == (set(), set())
 
 
+def test_no_entry_between_says_that_less_was_told_than_it_measured(folder: Path) -> None:
+    run(folder, FIRST)
+    second = run(folder, SECOND)
+    lines = lines_of(folder / "private")
+    for line in lines:
+        (first,) = (one["together"] for one in line["entry"]["promises"] if one["policy"] == "first")
+        first["figure"] = lines[0]["entry"]["promises"][0]["together"]["measured"] / 2
+    lines[1]["entry"]["promises"][1]["together"]["measured"] = first["figure"]  # else the release's own would tell more
+    rechain(folder / "private", lines)
+    told = detail(audit_release(second, folder / "private"), "ledger-promises")
+    assert "less is told of first than was measured" in told
+
+
 def test_evidence_of_an_earlier_release_is_that_of_its_manifest(folder: Path) -> None:
     """An entry may name a copy of release.json that is another one, or a list that leaves a file out."""
     first, second = run(folder, FIRST), run(folder, SECOND)

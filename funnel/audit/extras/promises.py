@@ -66,6 +66,9 @@ def _follow(old: tuple[Promise, ...], entry: ReleaseEntry) -> None:
         least, told = was.together.figure if was else 0.0, one.together.figure
         if told is not None and (least is None or told < least):
             raise Broken(NAME, f"less is told of {one.policy} than before", least, told)
+        measured = one.together.measured
+        if told is not None and (measured is None or told < measured):
+            raise Broken(NAME, f"less is told of {one.policy} than was measured", measured, told)
         _check_end(entry, one, was)
 
 
