@@ -157,6 +157,24 @@ def test_a_promise_in_an_entry_between_is_as_it_was_made_and_ends_where_that_say
     assert audits(folder, third) == (set(), set())
 
 
+def test_a_set_of_distributions_is_as_wide_as_its_confidence_asks_for(folder: Path) -> None:
+    """Its promise goes on in later entries by the radius that it was entered with."""
+    robust = {"privacy": {"notion": "rldp", "epsilon": 1.5, "confidence": 0.95}, "mechanism": "polyopt"}
+    first = run(folder, FIRST, source=SECOND["source"], **robust)
+    second = run(folder, SECOND, accept=["first", "unbounded"])
+    assert audits(folder, second) == (set(), set())
+    own, lines = folder / "private" / first.name, lines_of(folder / "private")
+    for promise in (one for line in lines for one in line["entry"]["promises"] if one["policy"] == "first"):
+        promise["parameters"]["radius"] = 1e-9
+    rechain(folder / "private", lines)
+    edit(first / "release.json", lambda old: old["parameters"].update(radius=1e-9))
+    seal([Forged(first, own)])
+    raw = (first / "release.json").read_bytes()
+    (folder / "private" / "protocols" / f"{sha(raw)}.json").write_bytes(raw)
+    assert "too small for its confidence" in detail(audit_release(second, folder / "private"), "ledger-kept")
+    assert "history-kept" in audits(folder, second)[1]
+
+
 def test_no_entry_between_says_that_less_was_told_than_it_measured(folder: Path) -> None:
     run(folder, FIRST)
     second = run(folder, SECOND)

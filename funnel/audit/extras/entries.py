@@ -14,15 +14,18 @@ from pathlib import Path
 from funnel.audit.extras import (
     agreed,
     composition,
+    declared,
     drift,
     everybody,
     identity,
     meanings,
+    noise,
     pinned,
     policy,
     promises,
     repeats,
     spent,
+    uncertainty,
 )
 from funnel.audit.extras.absence import Everybody, PromiseTerms, entered, leaving_out
 from funnel.audit.extras.base import Release
@@ -45,7 +48,7 @@ TITLE = (
 )
 PRIVATE = True
 _ALIKE = ("policy_sha256", "name", "notion", "epsilon", "draws")
-_ALSO = (agreed, policy, pinned, drift, spent, everybody, identity, repeats, composition, promises)
+_ALSO = (agreed, policy, pinned, drift, declared, noise, spent, everybody, identity, repeats, composition, promises)
 """What an audit of a release looks at beside, where all evidence of it is kept."""
 _FOUND: dict[tuple[object, ...], Set[str]] = {}
 """What was found of an entry and the files that it was held to: a folder asks once for every later release."""
@@ -207,6 +210,6 @@ def _present(one: Earlier) -> None:
 
 _BASE: tuple[Callable[[Earlier], object], ...] = (
     *(_listed, claims.ledger_entry, _stated, _asked, policy.has_its_terms, _meant, _present, _counted),
-    *(_charged, promises.tells_its_own),
+    *(_charged, uncertainty.check, promises.tells_its_own),
 )
 """What is looked at of every earlier release, wherever it is."""
