@@ -18,7 +18,7 @@ from funnel.audit.kernel import claims
 from funnel.audit.kernel.check import PRIVATE, PUBLISHED, Claims, findings
 from funnel.audit.kernel.opened import Once, Opened, content, holds_only, parsed
 from funnel.audit.kernel.verdict import Broken, Finding, Unchecked, agree
-from funnel.format import attestation, cells, manifest
+from funnel.format import attestation, manifest
 from funnel.format.fields import RELEASE_ID
 from funnel.format.protocol import NAME as PROTOCOL
 from funnel.format.protocol import ProtocolFile
@@ -48,7 +48,7 @@ class Left(Release):
     def lacks(self) -> str | None:
         """What is not there any more without which nothing can be measured again; None where all is, or is damaged."""
         try:
-            if cells.NAME in self.manifest.files:
+            if self.terms.wide:
                 return "it was made of cells, which are not there any more"
             return "no copy of its protocol is left" if archived(self, self.entries[-1]) is None else None
         except Broken:

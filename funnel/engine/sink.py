@@ -143,7 +143,7 @@ class Sink:
 
     def _rows(self, cursor: Any) -> int:
         """How many rows the table has."""
-        cursor.execute(f"SELECT count(*) FROM {self.address.quoted}")
+        cursor.execute(f"SELECT count(*) FROM ONLY {self.address.quoted}")
         return int(cursor.fetchone()[0])
 
     def _before(self, cursor: Any, told: TableComment) -> TableComment | None:
@@ -179,7 +179,7 @@ class Sink:
         if before is not None:
             cursor.execute(COLUMNS, (table,))
             if not keep and cursor.fetchall() == [*columns]:
-                cursor.execute(f"TRUNCATE {table}")
+                cursor.execute(f"TRUNCATE ONLY {table}")
                 return
             cursor.execute(_GRANTS, (table,))
             grants = cursor.fetchall()

@@ -98,8 +98,8 @@ def read_kept(path: Path) -> bytes | None:
             "ledger",
             f"a private file of an earlier release cannot be read: {error.strerror}",
             where=str(path),
-            advice="Nothing was drawn. Run it again once it can be read, or restore it from a backup of the private "
-            "folder.",
+            advice="Nothing was published. Run it again once it can be read, or restore it from a backup of the "
+            "private folder.",
         ) from error
 
 

@@ -218,8 +218,8 @@ def _known_otherwise(policy: Policy) -> str:
 def _left_alone(policy: Policy) -> str:
     """What a refused release has not done: the counts of a private estimate have been looked at by then."""
     if policy.estimate.epsilon is None:
-        return "Nothing was drawn."
-    return "No record was drawn; the estimate that it was measured on, where there was one, stays spent."
+        return "Nothing was published."
+    return "No record was published; the estimate that it was measured on, where there was one, stays spent."
 
 
 def _about(one: Promise) -> str:

@@ -155,9 +155,10 @@ def check_cells(
                     f"release {entry.release} of {entry.name} told some of these columns by other cells, or filled "
                     "those otherwise, and both together tell more of the same people than either says",
                     where=policy.file,
-                    advice="Nothing was drawn. Wide blocks are released again under the lock of their first release "
-                    "(`funnel lock` before it, and `run --locked`); where that had none, from the same counts and with "
-                    "the same `estimate.minimum` alone. Other people's are released in another private folder.",
+                    advice="Nothing was published. Wide blocks are released again under the lock of their first "
+                    "release (`funnel lock` before it, and `run --locked`); where that had none, from the same counts "
+                    "and with the same `estimate.minimum` alone. Other people's are released in another private "
+                    "folder.",
                 )
 
 

@@ -78,8 +78,8 @@ def check_key(journal: Journal, asked: KeyScope, fingerprint: str) -> None:
         f"{whose}, {last.release}, was drawn with key {last.key_fingerprint}, and this is key "
         f"{fingerprint}: answers may be others, which may tell more about each person",
         where=str(journal.path.parent),
-        advice=f"Nothing was drawn. {back} `funnel key rotate POLICY --accept` (under a lock with `--locked`) shows "
-        "what it costs and records that it is meant.",
+        advice=f"Nothing was published. {back} `funnel key rotate POLICY --accept` (under a lock with `--locked`) "
+        "shows what it costs and records that it is meant.",
     )
 
 

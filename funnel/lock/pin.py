@@ -328,7 +328,9 @@ def _leaks(policy: Policy, lock: Lock, found: Protection, moved: DriftFile) -> L
         "lock-leaks",
         f"the pinned protocol {', and '.join(said)}{far}",
         where=os.fspath(lock_path(policy)),
-        advice="\n  ".join(["Nothing was drawn, and the last release stands.", *_exits(policy, lock, moved, needed)]),
+        advice="\n  ".join([
+            "Nothing was published, and the last release stands.", *_exits(policy, lock, moved, needed)
+        ]),
     )
 
 

@@ -170,7 +170,7 @@ def _refused(block: Alphabet, values: Sequence[str]) -> SourceError:
         "unseen-value",
         f"the lock does not know {counted(len(values), 'value')} of {' + '.join(block.columns)}",
         values=some(values, _SHOWN),
-        advice="Nothing was drawn. A new lock (`funnel lock --force`) knows tonight's values, where each has "
+        advice="Nothing was published. A new lock (`funnel lock --force`) knows tonight's values, where each has "
         "enough records; else leave such rows out of the source. Where those go that later nights bring, `unseen` "
         "says in the policy that a lock is made from: to `other`, where there is one, or (as far as the promise "
         "allows for people who are absent) `drop`.",

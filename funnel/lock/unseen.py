@@ -30,9 +30,9 @@ def check_seen(block: Block, cells: Cells, sources: Sequence[SourceColumn]) -> N
                 "unseen-value",
                 f"the lock does not know {counted(len(unknown), 'value')} of {column.name}",
                 values=shown,
-                advice="Nothing was drawn. Where nothing was released under the lock yet, write `unseen: drop` at the "
-                "column, which leaves such rows out, and make a new lock with `funnel lock --force`, or make one that "
-                "knows them. Later its cells stay, so leave such rows out of the source.",
+                advice="Nothing was published. Where nothing was released under the lock yet, write `unseen: drop` at "
+                "the column, which leaves such rows out, and make a new lock with `funnel lock --force`, or make one "
+                "that knows them. Later its cells stay, so leave such rows out of the source.",
             )
 
 

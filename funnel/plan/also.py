@@ -27,7 +27,7 @@ from funnel.release.holding import alone
 if TYPE_CHECKING:
     import duckdb
 
-_WRONG = "`funnel audit` says all that is wrong with it."
+_WRONG = "`funnel audit` says what is wrong with it, or that its data were pruned."
 
 
 @dataclass(frozen=True)

@@ -30,10 +30,10 @@ from funnel.release.keys import load_key, write_key
 from funnel.text import argument, number
 
 KEEP = (
-    "Keep the old key, as closed as before, until the first release under the new one is published and audited: until "
-    "then, giving it back costs nothing. After that this policy needs it no more, but others that name it do; what "
-    "chance drew with it, whoever has it could undo, so destroy it where none does, or keep it as safe as the table "
-    "itself for as long as those releases can be read."
+    "Keep the old key, as closed as before, until the first release under the new one is published and audited: while "
+    "none is in the ledger, giving it back costs nothing. After that this policy needs it no more, but others that "
+    "name it do; what chance drew with it, whoever has it could undo, so destroy it where none does, or keep it as "
+    "safe as the table itself for as long as those releases can be read."
 )
 _ANEW = "           by the protocol found now: a run searches anew, and may find another where time ends its search"
 

@@ -319,6 +319,15 @@ def test_a_group_that_owned_the_old_table_may_read_the_new_one(server, tmp_path,
     assert ask(server, "SELECT count(*) FROM open.team", "stranger") == [(ROWS,)]
 
 
+def test_what_inherits_from_the_table_keeps_its_rows(server, tmp_path, table) -> None:
+    run(tmp_path, table, server, "open.parent", public=("colour",))
+    server.run("CREATE TABLE open.child () INHERITS (open.parent); INSERT INTO open.child VALUES ('theirs')")
+    server.run("GRANT SELECT ON open.child TO reader")
+    run(tmp_path, table, server, "open.parent", public=("colour",))
+    assert ask(server, "SELECT colour FROM open.child") == [("theirs",)]
+    assert ask(server, "SELECT count(*) FROM ONLY open.parent") == [(ROWS,)]
+
+
 def test_another_policy_s_table_is_left_alone(server, tmp_path, table) -> None:
     run(tmp_path / "a", table, server, "open.shared")
     with pytest.raises(ReleaseError, match="a release of another policy, test"):

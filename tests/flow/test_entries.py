@@ -175,6 +175,34 @@ def test_a_set_of_distributions_is_as_wide_as_its_confidence_asks_for(folder: Pa
     assert "history-kept" in audits(folder, second)[1]
 
 
+def test_cells_that_no_term_asks_for_excuse_a_pruned_release_from_nothing(folder: Path) -> None:
+    plain = FIRST | {"source": SECOND["source"]}
+    first, second = run(folder, plain), run(folder, plain)
+    (first / "cells.json").write_text("{}")
+    seal([Forged(first, folder / "private" / first.name)])
+    raw = (first / "release.json").read_bytes()
+    (folder / "private" / "protocols" / f"{sha(raw)}.json").write_bytes(raw)
+    funnel.prune(write_policy(folder, **plain), keep=1)
+    found = history(folder, second)
+    told = next(one for one in found.releases if one.release.name == first.name)
+    assert "made of cells" not in told.text()
+    assert "whether there are cells" in detail(audit_release(second, folder / "private"), "ledger-kept")
+
+
+def test_noisy_counts_of_a_release_that_has_gone_are_those_that_were_drawn(tmp_path: Path) -> None:
+    first = Path(funnel.run(estimated(tmp_path, name="one", release__to="one")).release)
+    second = Path(funnel.run(estimated(tmp_path, name="two", release__to="two", accept=["one", "unbounded"])).release)
+    whole = first.rename(tmp_path / "aside")
+    assert audits(tmp_path, second) == (set(), set())
+    whole.rename(first)
+    own = tmp_path / "private" / first.name
+    cells = json.loads((own / "counts.json").read_bytes())["cells"]
+    edit(own / "counts.json", lambda old: old.update(cells=[[*cell[:-1], cell[-1] + 1] for cell in cells]))
+    seal([Forged(first, own)])
+    shutil.rmtree(first)
+    assert "history-kept" in audits(tmp_path, second)[1]
+
+
 def test_no_entry_between_says_that_less_was_told_than_it_measured(folder: Path) -> None:
     run(folder, FIRST)
     second = run(folder, SECOND)

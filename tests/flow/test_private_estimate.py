@@ -172,7 +172,7 @@ def test_a_release_that_is_refused_once_it_is_measured_has_spent_its_estimate_an
     with pytest.raises(FunnelError) as refused:
         funnel.run(path)
     assert refused.value.code == "budget"
-    assert "Nothing was drawn" not in (refused.value.advice or "")
+    assert "Nothing was published" not in (refused.value.advice or "")
     assert "stays spent" in (refused.value.advice or "")
     assert funnel.read_ledger(path).estimates.estimates == 1
 

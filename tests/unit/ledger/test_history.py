@@ -264,7 +264,7 @@ def test_a_release_beyond_the_budget_is_refused(night):
     assert refused.value.code == "budget"
     assert "together with the 1 before it" in refused.value.message
     assert "the budget is 0.2" in refused.value.message
-    assert "Nothing was drawn" in (refused.value.advice or "")
+    assert "Nothing was published" in (refused.value.advice or "")
     assert len(night.entries) == 1
 
 
