@@ -49,7 +49,11 @@ TITLE = (
 PRIVATE = True
 _ALIKE = ("policy_sha256", "name", "notion", "epsilon", "draws")
 _ALSO = (agreed, policy, pinned, drift, declared, noise, spent, everybody, identity, repeats, composition, promises)
-"""What an audit of a release looks at beside, where all evidence of it is kept."""
+_KERNEL = (
+    *(claims.manifest, claims.protocol, claims.stated_bound, claims.counts, claims.known),
+    *(claims.leakage_bound, claims.leakage_stated),
+)
+"""What an audit of a release looks at of all that bears on its figures, where all evidence of it is kept."""
 _FOUND: dict[tuple[object, ...], Set[str]] = {}
 """What was found of an entry and the files that it was held to: a folder asks once for every later release."""
 _BUT = (
@@ -82,8 +86,7 @@ def shown_again(one: Earlier) -> set[str]:
 
     Raises Broken.
     """
-    rest: list[Callable[[Release], object]] = [claims.leakage_bound, claims.leakage_stated]
-    rest += [one.check for one in _ALSO]
+    rest: list[Callable[[Release], object]] = [*_KERNEL, *(one.check for one in _ALSO)]
     try:
         gone = [name for name in one.evidence.files if not (one.folder / name).is_file()]
     except Missing as missing:
