@@ -202,8 +202,8 @@ def _findings(
 
 def _pruned(private: Path, folder: Path, made: Sequence[str], known: Collection[str]) -> Finding:
     """No release lacks its data that nothing says was pruned, and nothing is said of a release that never was."""
-    if gone := [name for name in made if not marker(private, name) and lost(folder / name)]:
-        return _told("history-pruned", gone, "without data, though nothing says that they were pruned")
+    if bare := [name for name in made if not marker(private, name) and lost(folder / name)]:
+        return _told("history-pruned", bare, "without data, though nothing says that they were pruned")
     marked = _releases(private / FOLDER) if (private / FOLDER).is_dir() else []
     if foreign := [name for name in marked if name not in known]:
         return _told("history-pruned", foreign, "marked as pruned, and not in the ledger")
@@ -212,7 +212,8 @@ def _pruned(private: Path, folder: Path, made: Sequence[str], known: Collection[
     whole = [name for name in here if name not in left and is_whole(folder / name, private / FOLDER / name)]
     if half := [name for name in here if name not in (*left, *whole)]:
         return _told("history-pruned", half, "marked as pruned, and neither just what stays of one is there nor all")
-    also = [(len(whole), "of a release of which all is here"), (len(marked) - len(here), "of a release elsewhere")]
+    gone = len(marked) - len(here)
+    also = [(len(whole), "of a release of which all is here"), (gone, "of a release that is not here")]
     told = "".join(f"; {counted(number, 'mark')} {of}" for number, of in also if number)
     return _finding("history-pruned", "passed", f"{counted(len(left), 'release')}{told}")
 

@@ -98,14 +98,20 @@ def _ways(to: Path, private: Path) -> set[str]:
 
 
 def _way(private: Path, release: str) -> str | None:
-    """Where a release was to be published; None where its plan is not read, or is not the one its evidence lists."""
+    """Where a release was to be published; None where its plan is not read, or is not the one its evidence lists.
+
+    Where that list is lost the plan is believed: what was published elsewhere is not lost with it.
+    """
     listed, plan = private / release / evidence.NAME, private / release / _PLAN
     try:
-        if not (listed.is_file() and plan.is_file()):  # but a pipe, say
+        if not plan.is_file():  # but a pipe, say
             return None
-        files, raw = schema.read(evidence.EvidenceFile, evidence.NAME, listed.read_bytes()).files, plan.read_bytes()
-        if files[_PLAN].sha256 != hashlib.sha256(raw).hexdigest():
-            return None
+        raw = plan.read_bytes()
+        if os.path.lexists(listed):
+            told = listed.read_bytes() if listed.is_file() else b""
+            files = schema.read(evidence.EvidenceFile, evidence.NAME, told).files
+            if files[_PLAN].sha256 != hashlib.sha256(raw).hexdigest():
+                return None
         step = json.loads(raw)["steps"][-1]
         return os.path.relpath(str(step["to"]), str(step["private"]))
     except (OSError, ValueError, LookupError, TypeError, RecursionError):  # of whatever text

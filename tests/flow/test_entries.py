@@ -196,11 +196,16 @@ def test_noisy_counts_of_a_release_that_has_gone_are_those_that_were_drawn(tmp_p
     assert audits(tmp_path, second) == (set(), set())
     whole.rename(first)
     own = tmp_path / "private" / first.name
-    cells = json.loads((own / "counts.json").read_bytes())["cells"]
+    counts = json.loads((own / "counts.json").read_bytes())
+    cells, drawn = counts["cells"], counts["private"]["name"]
     edit(own / "counts.json", lambda old: old.update(cells=[[*cell[:-1], cell[-1] + 1] for cell in cells]))
     seal([Forged(first, own)])
     shutil.rmtree(first)
     assert "history-kept" in audits(tmp_path, second)[1]
+    (kept,) = (path for path in (tmp_path / "private" / "estimates").iterdir() if path.stem == drawn)
+    kept.unlink()
+    assert audits(tmp_path, second)[1] == set()
+    assert f"no figure is worked out without estimates/{drawn}.json of {first.name}" in kept_of(tmp_path, second)
 
 
 def test_no_entry_between_says_that_less_was_told_than_it_measured(folder: Path) -> None:
@@ -300,6 +305,11 @@ def test_what_is_lost_of_a_release_that_has_gone_is_told_and_what_is_another_fil
         assert audits(folder, second) == (set(), set()), name
         assert f"no figure is worked out without {name} of {first.name}" in kept_of(folder, second)
         (own / name).write_bytes(whole)
+    (own / "evidence.json").rename(folder / "evidence.json")
+    assert audits(folder, second) == (set(), set())
+    (claim,) = (one.detail for one in audit_release(second, folder / "private").findings if one.claim == "ledger-kept")
+    assert f"no evidence.json is kept of {first.name}" in claim and claim.count(" is kept of ") == 1
+    (folder / "evidence.json").rename(own / "evidence.json")
     assert kept_of(folder, second) == "1 release"
     (own / "plan.json").rename(folder / "plan.json")
     (told,) = (one.detail for one in history(folder, second).failed)

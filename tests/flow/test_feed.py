@@ -435,7 +435,7 @@ def test_a_mark_of_a_release_that_is_whole_prunes_nothing(home: Path) -> None:
     (home / "private" / "pruned" / elsewhere).write_text("garbage")
     found = funnel.audit_history(home / "releases", home / "private")
     (told,) = [one for one in found.findings if one.claim == "history-pruned"]
-    assert (told.status, told.detail) == ("passed", "0 releases; 1 mark of a release elsewhere")
+    assert (told.status, told.detail) == ("passed", "0 releases; 1 mark of a release that is not here")
     (home / "private" / "pruned" / nights(home)[0]).write_text("garbage")
     assert {"history-pruned", "pruned"} <= audited(home)
 

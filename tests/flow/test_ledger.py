@@ -246,6 +246,11 @@ def test_releases_in_another_folder_are_not_said_to_be_gone(night, tmp_path):
         audit = funnel.audit_history(tmp_path / folder, tmp_path / "private")
         assert audit.passed, audit.text()
         assert "published in another folder, which this audit does not look at: 2" in audit.text()
+    listed = tmp_path / "private" / other.name / "evidence.json"
+    listed.rename(tmp_path / "evidence.json")
+    audit = funnel.audit_history(tmp_path / "releases", tmp_path / "private")
+    assert audit.passed and "published in another folder, which this audit does not look at: 2" in audit.text()
+    (tmp_path / "evidence.json").rename(listed)
     other.rename(tmp_path / "lost")
     night(**FRESH, name="other", accept="unbounded", release__to="elsewhere")
     missing = funnel.audit_history(tmp_path / "elsewhere", tmp_path / "private")

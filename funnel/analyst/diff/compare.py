@@ -82,7 +82,7 @@ class Difference:
     def text(self) -> str:
         """A line for each finding, and the verdict."""
         lines = [one.text() for one in self.findings]
-        lines += [f"of {one} only what its release.json tells was compared, so no filter, bins or budget; "
+        lines += [f"of {one} only what is published was compared, so no filter, bins or budget; "
                   "`--private DIR` compares its whole policy" for one in self.partial]  # fmt: skip
         return "\n".join([*lines, f"privacy: {self.verdict}"])
 

@@ -85,7 +85,7 @@ class Earlier(Release):
         if name == cells.NAME:
             return _as_entered(own, self.manifest.files[name].sha256, path)
         if (raw := kept_file(self, own, name)) is None:
-            raise Missing(name)
+            raise Missing(name if (self.folder / evidence.NAME).is_file() else evidence.NAME)
         return raw
 
 

@@ -36,6 +36,7 @@ from funnel.audit.kernel import claims
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.failed import AWAY, as_error
 from funnel.format import cells, evidence, manifest, people, population, protocol, schema, terms
+from funnel.format.estimated import file_name
 from funnel.format.journal import NAME, EstimateEntry
 from funnel.format.place import SEEN
 from funnel.format.protocol import FOLDER
@@ -89,6 +90,8 @@ def shown_again(one: Earlier) -> set[str]:
     rest: list[Callable[[Release], object]] = [*_KERNEL, *(one.check for one in _ALSO)]
     try:
         gone = [name for name in one.evidence.files if not (one.folder / name).is_file()]
+        drawn = [file_name(one.counts.private.name)] if one.own.noisy and one.counts.private else []
+        gone += [name for name in drawn if not (one.root / name).is_file()]
     except Missing as missing:
         gone = [str(missing)]
     if gone:
