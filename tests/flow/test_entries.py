@@ -248,6 +248,17 @@ def test_evidence_of_an_earlier_release_is_that_of_its_manifest(folder: Path) ->
     assert audits(folder, second) == (set(), set())
 
 
+def test_draws_that_are_kept_of_a_release_that_has_gone_are_for_the_people_who_were_counted(folder: Path) -> None:
+    first, second = run(folder, FIRST), run(folder, SECOND)
+    own = folder / "private" / first.name
+    edit(own / "draws.json", lambda old: old["blocks"][0][0].append(old["blocks"][0][0].pop() + 9))
+    seal([Forged(first, own)])
+    shutil.rmtree(first)
+    assert "history-kept" in audits(folder, second)[1]
+    told = next(one.detail for one in history(folder, second).failed if one.claim == "history-kept")
+    assert "draws.json" in told
+
+
 @pytest.mark.parametrize("where", ["pruned", "gone"])
 def test_without_its_cells_an_entry_is_held_to_all_else_that_is_kept(folder: Path, where: str) -> None:
     """Later figures go by a release of wide blocks, too: cells.json goes with its data."""

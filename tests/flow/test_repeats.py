@@ -73,7 +73,7 @@ def test_draws_that_are_not_kept_are_not_taken_for_none(lost: str, tmp_path: Pat
     funnel.run(tmp_path / "policy.yaml")
     third = max((tmp_path / "private").glob("2*"))
     (first.kept / lost).unlink()
-    gone = f"no draws are kept of {first.folder.name}, by this key and protocol"
+    gone = f"no draws are kept, with the list that names them, of {first.folder.name}, by this key and protocol"
     assert told(last) == ("not checked", gone, set())
     assert told(Forged(tmp_path / "releases" / third.name, third)) == ("passed", f"{COMPARED}; {gone}", set())
 

@@ -32,7 +32,7 @@ from funnel.audit.extras.base import Release
 from funnel.audit.extras.digests import digest, fits
 from funnel.audit.extras.earlier import Earlier, Missing
 from funnel.audit.extras.policy import PLAN, POLICY
-from funnel.audit.kernel import claims
+from funnel.audit.kernel import claims, drawing
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.failed import AWAY, as_error
 from funnel.format import cells, evidence, manifest, people, population, protocol, schema, terms
@@ -52,7 +52,7 @@ _ALIKE = ("policy_sha256", "name", "notion", "epsilon", "draws")
 _ALSO = (agreed, policy, pinned, drift, declared, noise, spent, everybody, identity, repeats, composition, promises)
 _KERNEL = (
     *(claims.manifest, claims.protocol, claims.stated_bound, claims.counts, claims.known),
-    *(claims.leakage_bound, claims.leakage_stated),
+    *(claims.leakage_bound, claims.leakage_stated, drawing.draw_inputs, drawing.draw_support, drawing.draw_fit),
 )
 """What an audit of a release looks at of all that bears on its figures, where all evidence of it is kept."""
 _FOUND: dict[tuple[object, ...], Set[str]] = {}

@@ -37,7 +37,8 @@ def check(opened: Release) -> str | Unchecked:
     found = {early.release: _repeats(opened, early) for early in before}
     alike = [one for one in found.values() if one and any(one.values())]
     lost = [name for name, one in found.items() if one is None]
-    gone = f"no draws are kept of {some(lost, 3)}, by this key and protocol" if lost else ""
+    kept = f"no draws are kept, with the list that names them, of {some(lost, 3)}, by this key and protocol"
+    gone = kept if lost else ""
     if not alike:
         what = "no earlier release drew by this key and protocol for the same table, or else for just the people"
         return Unchecked(gone or f"{NOT_CLAIMED}{what} who are listed")
