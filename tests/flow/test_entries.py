@@ -303,6 +303,10 @@ def test_what_is_lost_of_a_release_that_has_gone_is_told_and_what_is_another_fil
     first, second = run(folder, FIRST), run(folder, SECOND)
     own, copies = folder / "private" / first.name, folder / "private" / "protocols"
     copy = copies / f"{lines_of(folder / 'private')[0]['entry']['manifest_sha256']}.json"
+    whole = copy.read_bytes()
+    copy.write_bytes(b"damaged")
+    assert audits(folder, second) == (set(), set()), "the release has its own"
+    copy.write_bytes(whole)
     shutil.rmtree(first.parent)
     for path in (copy, own / "evidence.json", own / "terms.json"):
         whole = path.read_bytes()

@@ -90,11 +90,12 @@ class Earlier(Release):
 
 
 def _as_entered(own: ReleaseEntry, sha256: str, *copies: Path) -> bytes:
-    """The first copy that is left of a file. Raises Missing, Broken where it is another one."""
-    path = next((one for one in copies if one.is_file()), None)
-    if path is None:
-        raise Missing(copies[-1].name)
-    raw = content(path)
-    if (found := hashlib.sha256(raw).hexdigest()) != sha256:
-        raise Broken(path.name, f"this is not the file of {own.release} that was entered", sha256, found)
-    return raw
+    """A copy that is left of a file. Raises Missing, Broken where all are other ones."""
+    found = {path.name: content(path) for path in copies if path.is_file()}
+    hashes = {name: hashlib.sha256(raw).hexdigest() for name, raw in found.items()}
+    for name, raw in found.items():
+        if hashes[name] == sha256:
+            return raw
+    for name, other in hashes.items():
+        raise Broken(name, f"this is not the file of {own.release} that was entered", sha256, other)
+    raise Missing(copies[-1].name)
