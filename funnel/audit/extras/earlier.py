@@ -91,11 +91,11 @@ class Earlier(Release):
 
 def _as_entered(own: ReleaseEntry, sha256: str, *copies: Path) -> bytes:
     """A copy that is left of a file. Raises Missing, Broken where all are other ones."""
-    found = {path.name: content(path) for path in copies if path.is_file()}
-    hashes = {name: hashlib.sha256(raw).hexdigest() for name, raw in found.items()}
-    for name, raw in found.items():
-        if hashes[name] == sha256:
-            return raw
-    for name, other in hashes.items():
-        raise Broken(name, f"this is not the file of {own.release} that was entered", sha256, other)
-    raise Missing(copies[-1].name)
+    wrong: Broken | None = None
+    for path in copies:
+        if path.is_file():
+            raw = content(path)
+            if (found := hashlib.sha256(raw).hexdigest()) == sha256:
+                return raw
+            wrong = Broken(path.name, f"this is not the file of {own.release} that was entered", sha256, found)
+    raise wrong or Missing(copies[-1].name)

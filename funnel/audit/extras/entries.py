@@ -49,12 +49,6 @@ TITLE = (
 )
 PRIVATE = True
 _ALIKE = ("policy_sha256", "name", "notion", "epsilon", "draws")
-_ALSO = (agreed, policy, pinned, drift, declared, noise, spent, everybody, identity, repeats, composition, promises)
-_KERNEL = (
-    *(claims.manifest, claims.protocol, claims.stated_bound, claims.counts, claims.known),
-    *(claims.leakage_bound, claims.leakage_stated, drawing.draw_inputs, drawing.draw_support, drawing.draw_fit),
-)
-"""What an audit of a release looks at of all that bears on its figures, where all evidence of it is kept."""
 _FOUND: dict[tuple[object, ...], Set[str]] = {}
 """What was found of an entry and the files that it was held to: a folder asks once for every later release."""
 _BUT = (
@@ -87,7 +81,6 @@ def shown_again(one: Earlier) -> set[str]:
 
     Raises Broken.
     """
-    rest: list[Callable[[Release], object]] = [*_KERNEL, *(one.check for one in _ALSO)]
     try:
         gone = [name for name in one.evidence.files if not (one.folder / name).is_file()]
         drawn = [file_name(one.counts.private.name)] if one.own.noisy and one.counts.private else []
@@ -96,7 +89,7 @@ def shown_again(one: Earlier) -> set[str]:
         gone = [str(missing)]
     if gone:
         return _left_out(one) | {f"no figure is worked out without {some(gone, 3)}"}
-    return _left_out(one, *rest)
+    return _left_out(one, *_MEASURED)
 
 
 def _of_files(one: Earlier) -> Set[str]:
@@ -224,3 +217,10 @@ _BASE: tuple[Callable[[Earlier], object], ...] = (
     *(_charged, uncertainty.check, promises.tells_its_own),
 )
 """What is looked at of every earlier release, wherever it is."""
+_MEASURED: tuple[Callable[[Release], object], ...] = (
+    *(claims.manifest, claims.protocol, claims.stated_bound, claims.counts, claims.known),
+    *(claims.leakage_bound, claims.leakage_stated, drawing.draw_inputs, drawing.draw_support, drawing.draw_fit),
+    *(agreed.check, policy.check, pinned.check, drift.check, declared.check, noise.check, spent.check),
+    *(everybody.check, identity.check, repeats.check, composition.check, promises.check),
+)
+"""What an audit looks at beside of all that bears on figures, where all evidence of a release is kept."""
