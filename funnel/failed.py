@@ -30,8 +30,10 @@ AWAY = frozenset({"source-missing", "source-unreachable", "unreachable"})
 
 def as_error(error: Exception) -> FunnelError:
     """The error itself; or what lies behind it, where this user may not use a file; or that it is our bug."""
+    if isinstance(error, ReleaseError) and error.release is not None:
+        return error  # that it is published all the same says more than what was refused
     refused = next((path for one in _behind(error) if (path := _refused(one)) is not None), None)
-    # What a release could not be written for says more: whether it is published.
+    # What a release could not be written for says more here, too: the folder, and what helps.
     gone = None if isinstance(error, ReleaseError) else next(filter(_is_gone, _behind(error)), None)
     if refused is not None:
         told: FunnelError = _access(refused)

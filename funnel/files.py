@@ -57,6 +57,16 @@ def writing(folder: Path, place: str = _PLACE) -> Iterator[None]:
         raise write_error(error, folder, place) from error
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """An OSError inside, of what is done by a descriptor or by a name within a folder, is about this path."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
 def sha256_file(path: Path) -> str:
     """SHA-256 of a file's bytes in hex. Raises ReleaseError."""
     with writing(path.parent), path.open("rb") as file:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from funnel.errors import ReleaseError
-from funnel.files import replace_file, sha256_file, sync, writing
+from funnel.files import naming, replace_file, sha256_file, sync, writing
 from funnel.format import manifest, schema
 from funnel.format.journal import ReleaseEntry
 from funnel.format.pruned import FOLDER, STAYS, PrunedFile, is_whole, lacks
@@ -122,10 +122,11 @@ def _remove(folder: Path, manifest_sha256: str) -> None:
             with os.scandir(inside) as found:
                 goes = [(one.name, one.is_dir(follow_symlinks=False)) for one in found if one.name not in STAYS]
             for name, is_folder in goes:
-                if is_folder:
-                    shutil.rmtree(name, dir_fd=inside)
-                else:
-                    os.unlink(name, dir_fd=inside)
+                with naming(folder / name):
+                    if is_folder:
+                        shutil.rmtree(name, dir_fd=inside)
+                    else:
+                        os.unlink(name, dir_fd=inside)
             os.fsync(inside)
         finally:
             os.close(inside)
