@@ -183,7 +183,7 @@ def audit_release(
     """
     key = None if public_key is None else read_public_key(public_key)
     if private is not None and (gone := pruned_folder(release, private)) is not None:
-        return _pruned(Left(gone, private, public_key=key, recount=recount), private)
+        return _pruned(Left(gone, private, public_key=key, recount=recount, asked=release), private)
     folder = release_folder(release, private)
     if not is_text(str(folder)):
         raise ReleaseError(
@@ -209,11 +209,11 @@ def audit_release(
 def _pruned(left: Left, private: Path) -> AuditReport:
     """What is found of a release whose data were taken away: also all that its entry says, for later ones go by it."""
     found, why = pruned(left, private), left.lacks
-    seen = {signature} if why else {*EXTRAS} - {*PUBLISHED}  # what was signed stays, whatever else is gone
+    seen = {signature, newest} if why else {*EXTRAS} - {*PUBLISHED}  # what was signed stays, whatever else is gone
     extras = tuple(
         finding(one, left) if one in seen else Finding(one.CLAIM, one.TITLE, "not checked", why or GONE)
         for one in EXTRAS
-        if one not in (newest, table)
+        if one is not table
     )
     if left.recount is not None:
         extras += (Finding(table.CLAIM, table.TITLE, "not checked", "of a pruned release no table is counted again"),)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from funnel.audit.kernel.opened import content, parsed
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
-from funnel.format import manifest, schema
+from funnel.format import journal, manifest
 from funnel.format.feed import NAME, FeedFile, ReleaseList, inside
 from funnel.format.fields import LATEST, RELEASE_ID
 from funnel.format.journal import Line, ReleaseEntry
@@ -31,26 +31,32 @@ def feed_of(to: Path, private: Path, lines: Sequence[Line]) -> str | Unchecked:
     if not signing:
         return Unchecked(NOT_CLAIMED + "no policy signs whose newest release of this ledger lies here")
     file = parsed(FeedFile, NAME, content(to / NAME))
+    raw = content(private / journal.NAME)
     for policy, key in signing.items():
         found = file.of(policy)
         if found is None:
             raise Broken(NAME, "it has no list of a policy that signs", policy, None)
         agree(NAME, [(f"key of the list of {policy}", key, found.signed_by)])
-        _check(inside(found), seen[policy], lines)
+        _check(inside(found), seen[policy], lines, raw)
     return f"{counted(len(signing), 'list')}, of {counted(sum(len(seen[one]) for one in signing), 'release')}"
 
 
-def _check(found: ReleaseList, own: Numbered, lines: Sequence[Line]) -> None:
+def line_hash(ledger: bytes, sequence: int) -> str:
+    """SHA-256 of a line as it stands there, whatever version of funnel wrote it."""
+    return hashlib.sha256(ledger.split(b"\n")[sequence - 1] + b"\n").hexdigest()
+
+
+def _check(found: ReleaseList, own: Numbered, lines: Sequence[Line], raw: bytes) -> None:
     """A policy's list against those of its releases that readers see or saw. Raises Broken."""
     told, (last, newest) = found.predicate, own[-1]
     if told.sequence < last or found.newest < newest.release:
         raise Broken(NAME, f"the list of {told.policy} misses the last release", newest.release, found.newest)
     if told.sequence > len(lines):
         raise Broken(NAME, "it tells of more lines than the ledger has", len(lines), told.sequence)
-    entered = {one.release: one.manifest_sha256 for one in _entries(lines) if one.name == told.policy}
+    entered = {one.release: one.manifest_sha256 for one in of_releases(lines) if one.name == told.policy}
     releases = {one.release: one.manifest_sha256 for _, one in own}
     agree(NAME, [
-        ("ledger", hashlib.sha256(schema.write(lines[told.sequence - 1])).hexdigest(), told.ledger_sha256),
+        ("ledger", line_hash(raw, told.sequence), told.ledger_sha256),
         ("releases", releases | {name: entered.get(name) for name in found.releases}, found.releases),
     ])  # fmt: skip
 
@@ -76,7 +82,7 @@ def latest_of(to: Path, lines: Sequence[Line]) -> str | None:
 
 def newest_of(to: Path, lines: Sequence[Line]) -> str | None:
     """The last release of a ledger that lies in a folder; None without any."""
-    return next((one.release for one in reversed(_entries(lines)) if (to / one.release).is_dir()), None)
+    return next((one.release for one in reversed(of_releases(lines)) if (to / one.release).is_dir()), None)
 
 
 def _seen(to: Path, private: Path, lines: Sequence[Line]) -> dict[str, Numbered]:
@@ -90,7 +96,8 @@ def _seen(to: Path, private: Path, lines: Sequence[Line]) -> dict[str, Numbered]
     return found
 
 
-def _entries(lines: Sequence[Line]) -> list[ReleaseEntry]:
+def of_releases(lines: Sequence[Line]) -> list[ReleaseEntry]:
+    """The entries of releases, oldest first."""
     return [line.entry for line in lines if isinstance(line.entry, ReleaseEntry)]
 
 

@@ -54,6 +54,11 @@ class Journal:
         """The entries of releases, oldest first. Raises LedgerError."""
         return releases(self.lines())
 
+    def end(self) -> str:
+        """SHA-256 of the last line as it stands there, whatever version wrote it. Raises LedgerError."""
+        known = self._read()
+        return known[-1][1] if known else START
+
     def line(self, entry: Entry) -> Line:
         """The line that an entry would be added as now; the caller holds the lock of the private folder.
 

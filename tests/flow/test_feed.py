@@ -24,6 +24,7 @@ from funnel.audit.verify.verify import Verified
 from funnel.format import schema
 from funnel.format.attestation import sealed
 from funnel.format.feed import FeedFile, feed, inside
+from funnel.format.journal import Line
 from funnel.release.sign import load_signing_key
 from tests.support.forging import Forged, edit, seal
 from tests.support.kernel import check
@@ -489,7 +490,44 @@ def test_the_newest_of_a_policy_that_does_not_sign_is_in_no_list(home: Path) -> 
     found = funnel.audit_release(newest.parent / "latest", home / "private")
     assert found.passed and found.release.name == newest.name
     (told,) = [one.detail for one in found.findings if one.claim == "newest"]
-    assert told == "latest in the ledger; its policy does not sign; of others 1 list, of 3 releases"
+    assert told == "the last of its ledger that is here; its policy does not sign; of others 1 list, of 3 releases"
+
+
+def test_a_newer_release_of_the_ledger_that_is_not_here_is_named(home: Path) -> None:
+    """Where it was taken away, the audit of the folder fails; by the list, that of the older one does."""
+    *_, second, third = nights(home)
+    shutil.rmtree(home / "releases" / third)
+    latest = home / "releases" / "latest"
+    latest.unlink()
+    latest.symlink_to(second)
+    found = funnel.audit_release(latest, home / "private")
+    (told,) = [one.detail for one in found.findings if one.claim == "newest"]
+    assert told.startswith(f"the last of its ledger that is here (not here: {third}); ")
+    found = funnel.audit_release(latest, home / "private", public_key=home / "sign.pub")
+    assert {one.claim for one in found.of("failed")} == {"newest"}
+
+
+def test_a_line_that_an_older_version_wrote_is_signed_as_it_stands(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has fewer keys than are written now."""
+    write = schema.write
+
+    def older(record: object) -> bytes:
+        raw = write(record)
+        return raw.replace(b',"lost":[]', b"") if isinstance(record, Line) else raw
+
+    monkeypatch.setattr(schema, "write", older)
+    funnel.run(home / "policy.yaml")
+    last = (home / "private" / "ledger.jsonl").read_bytes().splitlines()[-1]
+    assert b'"lost"' not in last and b'"identity"' in last
+    monkeypatch.undo()
+    assert audited(home) == set()
+    newest = funnel.audit_release(home / "releases" / "latest", home / "private", public_key=home / "sign.pub")
+    assert newest.passed, newest.text()
+    (home / "releases" / FEED).unlink()
+    funnel.run(home / "policy.yaml")
+    assert audited(home) == set()
 
 
 def test_what_points_at_the_newest_may_lead_on_from_there_and_a_folder_points_at_none(home: Path) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked
-from funnel.audit.listed import feed_of, latest_of, newest_of
+from funnel.audit.listed import feed_of, latest_of, newest_of, of_releases
 from funnel.audit.verify.feed import as_newest, newest, published
 from funnel.format.fields import LATEST
+from funnel.text import some
 
 CLAIM = "newest"
-TITLE = "the release is the newest where it was asked for as `latest`; releases.json lists it, where its policy signs"
+TITLE = (
+    "no newer release of its ledger lies beside one that was asked for as `latest`, nor does releases.json list one"
+    " where a public key is given; it lists the release, where its policy signs"
+)
 PRIVATE = False
 
 
@@ -29,4 +33,8 @@ def check(opened: Release) -> str | Unchecked:
         raise Broken(LATEST, "an older release stands in the place of the newest", last, opened.manifest.release)
     listed = feed_of(folder, opened.root, opened.journal)
     others = "" if opened.manifest.signed else "its policy does not sign; of others "
-    return f"latest in the ledger; {listed.reason if isinstance(listed, Unchecked) else others + listed}"
+    names = [one.release for one in of_releases(opened.journal)]
+    later = names[names.index(last) + 1 :] if last in names else []
+    gone = f" (not here: {some(later, 3)})" if later else ""
+    lists = listed.reason if isinstance(listed, Unchecked) else others + listed
+    return f"the last of its ledger that is here{gone}; {lists}"

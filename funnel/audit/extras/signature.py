@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from funnel.audit.extras.base import Release
 from funnel.audit.kernel.verdict import Unchecked, agree
+from funnel.audit.listed import line_hash
 from funnel.audit.verify.attested import attestation, attested
-from funnel.format import schema
+from funnel.format import journal
 from funnel.format.attestation import NAME
 from funnel.format.journal import ReleaseEntry
 from funnel.report.catalogue.attested import promised
@@ -36,8 +35,8 @@ def check(opened: Release) -> str | Unchecked:
 def _line(opened: Release) -> str:
     """The hash of the release's line, and so of all before it; none where it was never entered. Raises Broken."""
     own = (
-        one
+        one.sequence
         for one in opened.journal
         if isinstance(one.entry, ReleaseEntry) and one.entry.release == opened.manifest.release
     )
-    return next((hashlib.sha256(schema.write(one)).hexdigest() for one in own), "")
+    return next((line_hash(opened.content(opened.root / journal.NAME), one) for one in own), "")
