@@ -193,13 +193,28 @@ def largest_deviation(release: Path, private: Path) -> float:
     return max(abs(one - n) for one, n in zip(expected, counts, strict=True))
 
 
-def test_of_a_protocol_that_a_lock_fixed_nothing_is_claimed_at_tonights_counts(tmp_path, key, monkeypatch) -> None:
+def test_totals_that_a_lock_fixed_are_those_of_its_night(tmp_path, key, monkeypatch) -> None:
     monkeypatch.setenv("FUNNEL_KEY", key)
     policy = write_policy(tmp_path, mechanism="invariant", public=["relationship"])
     funnel.make_lock(policy)
     release = Path(str(funnel.run(policy, locked=True).release))
-    found = totals.check(Release(release, tmp_path / "private"))
-    assert "that of a lock" in str(found)
+    said = str(totals.check(Release(release, tmp_path / "private")))
+    assert said.startswith("at the counts of the lock’s night off by at most 0.0")
+    (kept,) = (tmp_path / "private" / "locks").glob("*.json")
+
+    def moved(file: dict[str, Any]) -> None:
+        most = max(range(len(file["cells"])), key=lambda place: file["cells"][place][-1])
+        less = next(place for place, cell in enumerate(file["cells"]) if cell[1] != file["cells"][most][1])
+        file["cells"][most][-1] -= 1000
+        file["cells"][less][-1] += 1000
+
+    edit(kept, moved)
+    with pytest.raises(Broken, match="a total that is said to stay"):
+        totals.check(Release(release, tmp_path / "private"))
+    kept.unlink()
+    assert "are not kept any more" in str(totals.check(Release(release, tmp_path / "private")))
+    edit(release / "release.json", lambda old: old.update(totals="free"))
+    assert "totals may move" in str(totals.check(Release(release, tmp_path / "private")))
 
 
 def test_totals_that_stay_can_be_had_though_values_are_not_told_apart(released) -> None:

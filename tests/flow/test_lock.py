@@ -25,6 +25,7 @@ from funnel.format import canonical
 from funnel.lock.drift import _times
 from funnel.release.narrowed import narrowed
 from tests.flow.conftest import nothing_published
+from tests.support.forging import Forged, edit, seal
 from tests.support.people import FRESH
 from tests.support.policies import write_policy
 
@@ -765,6 +766,37 @@ def test_the_auditor_finds_a_protocol_that_no_lock_fixed(folder, where):
     failed = {one.claim for one in report.of("failed")}
     assert "lock" in failed, "its counts are as many records as the lock says"
     assert ("minimum" in failed) == (where == "counts.json")
+
+
+@pytest.mark.parametrize("kept", ["all", "no counts of the lock"])
+def test_releases_under_one_lock_tell_one_night_of_it(folder, kept):
+    """What each says of the records of that night is what the one before says, also where the lock's counts are lost."""
+    made = funnel.make_lock(write_policy(folder, **BASE))
+    nights = [run(folder) for _ in range(2)]
+    if kept != "all":
+        (folder / "private" / "locks" / f"{made.lock.checksum}.json").unlink()
+    (*_, last), private = (Path(one["release"]) for one in nights), folder / "private"
+    assert funnel.audit_release(last, private).passed
+
+    def moved(file: dict) -> None:
+        few, *_, many = sorted(range(len(file["locked"][0])), key=file["locked"][0].__getitem__)
+        file["locked"][0][few] += 7
+        file["locked"][0][many] -= 7
+
+    edit(private / last.name / "counts.json", moved)
+    seal([Forged(last, private / last.name)])
+    failed = {one.claim for one in funnel.audit_release(last, private).of("failed")}
+    assert failed == ({"lock", "drift"} if kept == "all" else {"lock"})
+
+
+def test_the_mechanism_is_the_one_that_the_lock_names(folder):
+    """Where the policy lets funnel choose, nothing else says which one it was."""
+    funnel.make_lock(write_policy(folder, **BASE, mechanism="auto"))
+    release, private = Path(run(folder, mechanism="auto")["release"]), folder / "private"
+    assert funnel.audit_release(release, private).passed
+    edit(release / "release.json", lambda old: old.update(mechanism="non-robust"))
+    seal([Forged(release, private / release.name)])
+    assert "lock" in {one.claim for one in funnel.audit_release(release, private).of("failed")}
 
 
 def test_a_dry_run_under_a_lock_draws_nothing(folder):

@@ -8,23 +8,19 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
-
 from funnel.audit.extras.base import Release
-from funnel.audit.extras.pinned import lock_facts
+from funnel.audit.extras.pinned import counts_then, lock_facts
 from funnel.audit.extras.together import certified
 from funnel.audit.kernel.exact import rational
 from funnel.audit.kernel.notions import NOTIONS, ldp
-from funnel.audit.kernel.opened import content, parsed
+from funnel.audit.kernel.opened import parsed
 from funnel.audit.kernel.records import Joint
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree
 from funnel.data.alphabet import OTHER
 from funnel.format.counts import NAME as COUNTS
 from funnel.format.drift import NAME, DriftFile
 from funnel.format.fields import Alphabet, Label
-from funnel.format.locked import FOLDER, LockedFile
 from funnel.format.manifest import decimals
-from funnel.format.schema import outside
 
 CLAIM = "drift"
 TITLE = (
@@ -69,7 +65,7 @@ def check(opened: Release) -> str | Unchecked:
     ])  # fmt: skip
     _check_leakage(opened, found)
     _check_unseen(opened, found)
-    then = _then(opened, found)
+    then = counts_then(opened)
     if not found.known:
         told = (found.distance, found.divergence, found.inside, found.new_secrets, found.gone_secrets)
         agree(NAME, [
@@ -182,26 +178,6 @@ def _check_moved(opened: Release, found: DriftFile, kept: Joint, now: Table) -> 
         alike = expected is not None and stated is not None and abs(expected - stated) <= _NEAR * (1 + expected)
         if not alike and (expected, stated) != (None, None):
             raise Broken(NAME, f"{what} is not that from the counts of the lock", expected, stated)
-
-
-def _then(opened: Release, found: DriftFile) -> Joint | None:
-    """The counts of the lock, noisy ones those of the claims; None where they are not kept. Raises Broken."""
-    if found.noisy:
-        return opened.joint
-    path = opened.root / FOLDER / f"{found.lock}.json"
-    if not path.exists():
-        return None
-    kept = parsed(LockedFile, path.name, content(path))
-    blocks = (kept.secret, *kept.blocks)
-    agree(path.name, [
-        ("lock", found.lock, kept.lock),
-        ("columns and values", opened.alphabets, kept.blocks),
-        ("columns of the secret", opened.secret.columns, kept.secret.columns),
-        ("codes", False, outside(kept.cells, [len(one.values) for one in blocks])),
-        ("records", found.rows_then, sum(row[-1] for row in kept.cells)),
-    ])  # fmt: skip
-    rows = np.array(kept.cells, np.int64).reshape(-1, len(blocks) + 1)
-    return Joint(blocks, rows[:, :-1], rows[:, -1])
 
 
 def _records(table: Table, place: int, block: Alphabet) -> Iterator[int]:

@@ -8,9 +8,15 @@ import numpy as np
 
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.noise import noisy
+from funnel.audit.extras.parts import kept_file
+from funnel.audit.kernel.opened import content, parsed
+from funnel.audit.kernel.records import Joint
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree
 from funnel.format.canonical import encode
-from funnel.format.schema import as_json
+from funnel.format.counts import NAME as COUNTS
+from funnel.format.counts import CountsFile
+from funnel.format.locked import FOLDER, LockedFile
+from funnel.format.schema import as_json, outside
 from funnel.format.sealed import SealError, unsealed
 
 CLAIM = "lock"
@@ -29,17 +35,29 @@ def check(opened: Release) -> str | Unchecked:
         return Unchecked(NOT_CLAIMED + "the protocol was solved for this release")
     facts = lock_facts(opened)
     own = _hash(as_json(opened.protocol.blocks))
-    wide = _hash(as_json(opened.partitioned)) if opened.partitioned else None
     agree(NAME, [("protocol", own, facts.get("protocol")), ("made", stated.made, facts.get("made")),
-                 ("fixed", stated.fixed, facts.get("fixed")), ("cells", wide, facts.get("cells"))])  # fmt: skip
+                 ("mechanism", opened.manifest.mechanism, facts.get("mechanism")),
+                 ("fixed", stated.fixed, facts.get("fixed"))])  # fmt: skip
     if (locked := opened.counts.locked) is not None and stated.fixed is None and not private:
         agree(NAME, [("rows", facts.get("rows"), sum(one)) for one in locked])
+        _as_before(opened, locked)
     if private:
         cells, true, noise = noisy(private)
         rows = sorted(np.column_stack([cells, true + noise]).tolist())
         counts = _hash([[as_json(one) for one in opened.joint.alphabets], rows])
         agree(NAME, [("noisy counts", counts, facts.get("noisy"))])
+    # Last, for of a release that has gone they may be lost, and all else is there.
+    agree(NAME, [("cells", _hash(as_json(opened.partitioned)) if opened.partitioned else None, facts.get("cells"))])
     return f"the lock of {stated.made}, SHA-256 {stated.checksum[:16]}…"
+
+
+def _as_before(opened: Release, locked: tuple[tuple[int, ...], ...]) -> None:
+    """Each value had the records that the last release under the lock kept, where that is left. Raises Broken."""
+    before = [] if opened.staged else [one for one in opened.entries[:-1] if one.lock == opened.entries[-1].lock]
+    kept = (kept_file(opened, one, COUNTS) for one in reversed(before))
+    told = (parsed(CountsFile, COUNTS, raw).locked for raw in kept if raw is not None)
+    if (then := next((one for one in told if one is not None), None)) is not None:
+        agree(COUNTS, [("records of each value when the lock was made", then, locked)])
 
 
 def lock_facts(opened: Release) -> dict[str, object]:
@@ -51,6 +69,27 @@ def lock_facts(opened: Release) -> dict[str, object]:
     stated = opened.manifest.locked
     agree(NAME, [("checksum", stated and stated.checksum, checksum)])
     return facts
+
+
+def counts_then(opened: Release) -> Joint | None:
+    """The counts of the lock's night, noisy ones those of the claims; None where they are not kept. Raises Broken."""
+    if opened.counts.private is not None:
+        return opened.joint
+    facts, lock = lock_facts(opened), opened.manifest.locked
+    path = opened.root / FOLDER / f"{lock and lock.checksum}.json"
+    if not path.exists():
+        return None
+    kept = parsed(LockedFile, path.name, content(path))
+    blocks = (kept.secret, *kept.blocks)
+    agree(path.name, [
+        ("lock", lock and lock.checksum, kept.lock),
+        ("columns and values", opened.alphabets, kept.blocks),
+        ("columns of the secret", opened.secret.columns, kept.secret.columns),
+        ("codes", False, outside(kept.cells, [len(one.values) for one in blocks])),
+        ("records", facts.get("rows"), sum(row[-1] for row in kept.cells)),
+    ])  # fmt: skip
+    rows = np.array(kept.cells, np.int64).reshape(-1, len(blocks) + 1)
+    return Joint(blocks, rows[:, :-1], rows[:, -1])
 
 
 def _hash(value: object) -> str:

@@ -23,17 +23,20 @@ from funnel.audit.extras.base import Release, array
 from funnel.audit.extras.boxes import FloatArray
 from funnel.audit.extras.conditions import conditions
 from funnel.audit.extras.cones import Rows, robust_rows
+from funnel.audit.extras.pinned import counts_then
 from funnel.audit.kernel.exact import ExactArray, IntArray
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, counted
 from funnel.data import alphabet
 from funnel.format.fields import Alphabet
-from funnel.format.manifest import Manifest
 from funnel.format.protocol import Weights
 from funnel.format.solution import NAME, Totals
 from funnel.policy.groups import climb
 
 CLAIM = "totals"
-TITLE = "every expected total is as near to that of counts.json, and every row as near to its own, as is stated"
+TITLE = (
+    "every expected total is as near to that of counts.json (under a lock to that of its night), and every row as near"
+    " to its own, as is stated"
+)
 PRIVATE = True
 _POINT, _HALF = 256, 128
 """Binary digits behind the point of prices, and of sides that are no fractions of counts."""
@@ -48,9 +51,9 @@ Ways = Callable[[str], tuple[str, ...]]
 
 def check(opened: Release) -> str | Unchecked:
     """Of every block. Raises Broken."""
-    told, manifest = opened.solution.totals, opened.manifest
+    told = opened.solution.totals
     if not told:
-        return _untold(manifest)
+        return _untold(opened)
     if len(told) != len(opened.protocol.blocks):
         raise Broken(NAME, "totals are told of another number of blocks", len(opened.protocol.blocks), len(told))
     found = [_block(opened, index, one) for index, one in enumerate(told)]
@@ -58,22 +61,42 @@ def check(opened: Release) -> str | Unchecked:
     return unsure or "; ".join(map(str, found))
 
 
-def _untold(manifest: Manifest) -> Unchecked:
-    """Why nothing is told of totals. Raises Broken where it should be."""
+def _untold(opened: Release) -> str | Unchecked:
+    """Why nothing is told of totals; under a lock they stay at the counts of its night. Raises Broken."""
+    manifest = opened.manifest
     if manifest.totals is None:
         return Unchecked(NOT_CLAIMED + "the mechanism is not about totals")
     if manifest.locked is None:
         raise Broken(NAME, "nothing is told of totals", f"what shows that they are {manifest.totals}", "nothing")
-    return Unchecked(NOT_CLAIMED + "the protocol is that of a lock, which was made for other counts")
+    if manifest.totals == "free":
+        return Unchecked(NOT_CLAIMED + "the protocol is that of a lock, and totals may move")
+    if manifest.locked.fixed is not None:
+        return Unchecked("the protocol was fixed at the counts of another night than its lock’s, which are not kept")
+    if (then := counts_then(opened)) is None:
+        return Unchecked("the counts of the lock’s night are not kept any more")
+    off = max(max(map(abs, _off(block, then.of_axis(axis)))) for axis, block in enumerate(_plain(opened), start=1))
+    return f"at the counts of the lock’s night {_kept(off)}"
+
+
+def _plain(opened: Release) -> list[Weights]:
+    """The protocol's blocks. Raises Broken where one is none that totals are told of."""
+    blocks = [one for one in opened.protocol.blocks if isinstance(one, Weights) and one.secret is None]
+    if len(blocks) < len(opened.protocol.blocks):
+        raise Broken(NAME, "totals are told of a block", "plain values that are drawn from x alone", "another kind")
+    return blocks
+
+
+def _off(block: Weights, records: IntArray) -> Sequence[Fraction]:
+    """By how many records each expected total (a,) is off, where so many have each value."""
+    weights, each = _square(block), records.astype(object)
+    return list((weights @ each - each * (1 << block.bits)) / Fraction(1 << block.bits))
 
 
 def _block(opened: Release, index: int, told: Totals) -> str | Unchecked:
     """One block: the deviation as stated, and what its prices show. Raises Broken."""
-    block, counts = opened.protocol.blocks[index], opened.by_block(index)
-    if not isinstance(block, Weights) or block.secret is not None:
-        raise Broken(NAME, "totals are told of a block", "plain values that are drawn from x alone", "another kind")
+    block, counts = _plain(opened)[index], opened.by_block(index)
     weights, each = _square(block), counts.sum(axis=0).astype(object)
-    off = (weights @ each - each * (1 << block.bits)) / Fraction(1 << block.bits)
+    off = _off(block, counts.sum(axis=0))
     kept = _as_stated(max(map(abs, off)), told.deviation, opened.manifest.totals)
     distance, whole = distances(opened, index)
     changed = Fraction(int((weights * distance).sum(axis=0) @ each), whole * int(each.sum()) << block.bits)
@@ -90,7 +113,9 @@ def _block(opened: Release, index: int, told: Totals) -> str | Unchecked:
     if changed < least:
         raise Broken(NAME, "the protocol is better than its prices allow", float(least), float(changed))
     shown = math.floor(least * 10**6) / 10**6
-    return f"{said}, at least {shown:.6f} for any protocol, by {counted(len(told.binding), 'price')}"
+    asked = "the promise" if told.deviation is None else "the promise and totals"
+    prices = counted(len(told.binding), "price")
+    return f"{said}, at least {shown:.6f} for any protocol that keeps {asked}, by {prices}"
 
 
 def _as_stated(largest: Fraction, stated: float | None, said: str | None) -> str:
@@ -103,11 +128,17 @@ def _as_stated(largest: Fraction, stated: float | None, said: str | None) -> str
         raise Broken(NAME, "totals are stated otherwise than in release.json", said, found)
     if stated is None:
         return "free"
+    kept = _kept(largest)
+    if abs(float(largest) - stated) > _FLOAT * max(1.0, float(largest)):
+        raise Broken(NAME, "the largest deviation of a total is another", float(largest), stated)
+    return kept
+
+
+def _kept(largest: Fraction) -> str:
+    """The largest deviation of a total that is said to stay, in words. Raises Broken where it does not."""
     if largest > _STAYS + Fraction(_FLOAT):
         what = "the largest deviation of a total that is said to stay"
         raise Broken(NAME, what, "0.1 records at most", float(largest))
-    if abs(float(largest) - stated) > _FLOAT * max(1.0, float(largest)):
-        raise Broken(NAME, "the largest deviation of a total is another", float(largest), stated)
     return f"off by at most {math.ceil(largest * 10**4) / 10**4:.4f} records"
 
 
