@@ -39,7 +39,7 @@ TITLES = {
     " their own, shows what their entries say",
     "history-names": "every folder bears the name of the release in it",
     "history-order": "the entries stand in the order in which the releases were made",
-    "history-latest": "`latest` points at the newest release",
+    "history-latest": "`latest` points at the newest release that is here",
     "history-pruned": "whatever lacks its data was pruned, and what is said to be is in the ledger",
     "history-feed": "releases.json lists what the ledger has of every policy that signs, up to the last release there",
 }

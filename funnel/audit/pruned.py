@@ -13,12 +13,14 @@ from functools import wraps
 from pathlib import Path
 
 from funnel.audit.extras.base import Release
+from funnel.audit.extras.earlier import Missing, as_entered, copy_of
 from funnel.audit.extras.parts import archived
 from funnel.audit.kernel import claims
 from funnel.audit.kernel.check import PRIVATE, PUBLISHED, Claims, findings
 from funnel.audit.kernel.opened import Once, Opened, content, holds_only, parsed
 from funnel.audit.kernel.verdict import Broken, Finding, Unchecked, agree
-from funnel.format import attestation, manifest
+from funnel.format import attestation, cells, manifest
+from funnel.format.cells import CellsFile
 from funnel.format.fields import RELEASE_ID
 from funnel.format.protocol import NAME as PROTOCOL
 from funnel.format.protocol import ProtocolFile
@@ -32,7 +34,7 @@ _REPLACED = ("file-list",)
 
 
 class Left(Release):
-    """A release without its published files: what it was drawn by is the archive's copy of its protocol."""
+    """A release without its published files: of its protocol and its cells stand the private folder's copies."""
 
     has_table = False
 
@@ -44,13 +46,24 @@ class Left(Release):
             raise Broken(PROTOCOL, what, self.entries[-1].protocol_sha256, None)
         return found
 
+    @Once
+    def cells(self) -> CellsFile:
+        """As release.json names them. Raises Broken."""
+        sha256 = self.manifest.files[cells.NAME].sha256
+        try:
+            return parsed(CellsFile, cells.NAME, as_entered(self.entries[-1], sha256, copy_of(self, sha256)))
+        except Missing:
+            raise Broken(cells.NAME, "no copy is left of the cells of a pruned release", sha256, None) from None
+
     @property
     def lacks(self) -> str | None:
         """What is not there any more without which nothing can be measured again; None where all is, or is damaged."""
         try:
-            if self.terms.wide:
-                return "it was made of cells, which are not there any more"
-            return "no copy of its protocol is left" if archived(self, self.entries[-1]) is None else None
+            if archived(self, self.entries[-1]) is None:
+                return "no copy of its protocol is left"
+            listed = self.manifest.files.get(cells.NAME) if self.terms.wide else None
+            gone = listed is not None and not copy_of(self, listed.sha256).is_file()
+            return "it was made of cells, of which no copy is left" if gone else None
         except Broken:
             return None
 

@@ -1,8 +1,9 @@
-"""What the private folder keeps of earlier releases: protocols and manifests by their hash, for good, and evidence."""
+"""What the private folder keeps of earlier releases: protocols, cells and manifests by their hash, and evidence."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from funnel.data.convert import protocols_of
 from funnel.data.unary import AnyProtocol
 from funnel.errors import LedgerError
 from funnel.files import replace_file, sync, writing
-from funnel.format import evidence, schema
+from funnel.format import cells, evidence, schema
 from funnel.format.canonical import FormatError
 from funnel.format.evidence import EvidenceFile
 from funnel.format.journal import ReleaseEntry
@@ -20,7 +21,8 @@ from funnel.format.protocol import FOLDER, ProtocolFile
 def keep(private: Path, published: Path) -> None:
     """Copy a published file into the private folder, durably, under the name of its SHA-256. Raises ReleaseError.
 
-    By protocols later nights are composed; what a release.json says, the ledger has to, wherever a release has gone.
+    By protocols later nights are composed; what release.json and cells.json say, the ledger has to, wherever a release
+    has gone.
     """
     with writing(private):
         content = published.read_bytes()
@@ -31,6 +33,20 @@ def keep(private: Path, published: Path) -> None:
         kept = _path(private, hashlib.sha256(content).hexdigest())
         if not kept.is_file() or kept.read_bytes() != content:
             replace_file(kept, content)
+
+
+def cells_of(private: Path, entries: Sequence[ReleaseEntry]) -> set[str] | None:
+    """SHA-256 of each cells.json that releases of the ledger have; None where what tells it of one is not kept whole.
+
+    Raises LedgerError where it cannot be read.
+    """
+    found = set[str]()
+    for sha256 in {entry.manifest_sha256 for entry in entries if any(one.inside for one in entry.drawn)}:
+        raw = read_kept(_path(private, sha256))
+        if raw is None or hashlib.sha256(raw).hexdigest() != sha256:
+            return None
+        found.add(json.loads(raw)["files"][cells.NAME]["sha256"])
+    return found
 
 
 def kept_protocols(

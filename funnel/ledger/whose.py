@@ -60,8 +60,8 @@ def known_again(
     identity = Identity(*own_rows, found.numbered, found.secret, found.assumes, found.seen, lost)
     drawn = tuple(replace(one, since=since) for one, since in zip(own, found.since, strict=True))
     anew = _anew(policy, release, own, found, entries)
-    gone = f"of {some(lost, 3)} digest and counts are not both kept any more: this release goes by neither"
-    return drawn, identity, (*([gone] if lost else []), *anew)
+    gone = f"of {some(lost, 3)} digest and counts are not both kept, as evidence.json lists them: this release"
+    return drawn, identity, (*([f"{gone} goes by neither"] if lost else []), *anew)
 
 
 def granted(
@@ -96,7 +96,7 @@ def told(identity: Identity) -> dict[str, Any]:
 
 def assumed(identity: Identity) -> str:
     """What the figures of an entry take for granted, what a sample shows of it, and which nights it does not go by."""
-    without = f"; {some(identity.lost, 3)} kept no digest and counts to go by" if identity.lost else ""
+    without = f"; there was no digest and counts of {some(identity.lost, 3)} to go by" if identity.lost else ""
     return f"{_assumed(identity)}{without}"
 
 

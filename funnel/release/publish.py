@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Self
 
 from funnel.errors import FunnelError, InternalError, ReleaseError
-from funnel.files import FULL, make_open, sync, sync_tree, undisturbed, write_error, writing
-from funnel.format import manifest, protocol
+from funnel.files import FULL, make_open, naming, sync, sync_tree, undisturbed, write_error, writing
+from funnel.format import cells, manifest, protocol
 from funnel.format.fields import RELEASE_ID as _ID
 from funnel.format.journal import Line, ReleaseEntry
 from funnel.ledger.archive import keep
@@ -83,13 +83,13 @@ class Publisher:
     def publish(self, entry: ReleaseEntry | Line) -> Path:
         """Make the release visible, with its entry in the ledger; returns its folder.
 
-        Order: contents onto the disk, copies of protocol and manifest for good, ledger, private folder, published
-        folder, `latest`, releases.json. So whatever can be seen has its evidence, whatever has evidence is in the
+        Order: contents onto the disk, copies of protocol, cells and manifest for good, ledger, private folder,
+        published folder, `latest`, releases.json. So whatever can be seen has its evidence, whatever has that is in the
         ledger, and whatever is in the ledger has its protocol; an entry without the others is one that a crash or a
         failing disk kept from becoming visible, and errs on the safe side. An interrupt waits from the entry on.
         """
         self._seal()
-        for name in (protocol.NAME, manifest.NAME):
+        for name in (protocol.NAME, cells.NAME, manifest.NAME):
             if (self.public / name).is_file():
                 keep(self.private_root, self.public / name)
         with undisturbed():
@@ -118,14 +118,20 @@ class Publisher:
         return self.target
 
     def _unconfirmed(self, error: OSError) -> ReleaseError:
-        """The error of a disk that fails when the release is visible already."""
-        reason = error.strerror or type(error).__name__
+        """The error of a disk that fails, or of what this user may not replace, when the release is visible already."""
+        reason, refused = error.strerror or type(error).__name__, isinstance(error, PermissionError)
+        what = "not all that follows may be written by this user" if refused else "the disk did not confirm it"
+        left = "`latest` may not point at it, releases.json not list it"
+        advice = (
+            f"{left}. Let this user replace both (in a folder with the sticky bit only their owner may)"
+            if refused
+            else f"{left}, and a power cut may still take it away. Check the disk"
+        )
         return ReleaseError(
             "release-write",
-            f"release {self.release_id} is published, but the disk did not confirm it: {reason}",
+            f"release {self.release_id} is published, but {what}: {reason}",
             where=str(self.to),
-            advice="It is whole, audited, and in the ledger; `latest` may not point at it, releases.json not list it, "
-            "and a power cut may still take it away. Check the disk; the next run moves `latest` on, and lists it.",
+            advice=f"It is whole, audited, and in the ledger; {advice}; the next run moves `latest` on, and lists it.",
             release=str(self.target.resolve()),
         )
 
@@ -155,10 +161,11 @@ class Publisher:
             (self.private, self.private_root, 0o700, 0o600), (self.public, self.to, 0o755, 0o644)
         ):  # fmt: skip
             with writing(root):
-                for _, _, names, inside in os.fwalk(folder):
-                    os.fchmod(inside, folders)
-                    for name in names:
-                        _chmod(name, inside, files)
+                for parent, _, names, inside in os.fwalk(folder):
+                    with naming(Path(parent)):
+                        os.fchmod(inside, folders)
+                        for name in names:
+                            _chmod(name, inside, files)
                 sync_tree(folder)
         self._check_own()
 

@@ -16,6 +16,7 @@ from funnel.format.fields import RELEASE_ID as _ID
 from funnel.format.journal import ReleaseEntry
 from funnel.format.place import SEEN
 from funnel.format.protocol import FOLDER
+from funnel.ledger.archive import cells_of
 
 _ASIDE = re.compile(rf"\.(?:staging|spill|latest|releases|to)-({_ID})")
 COMPARED = frozenset({people.NAME, counts.NAME, evidence.NAME})
@@ -135,12 +136,16 @@ class Leftovers:
         return f"{told}, but for what later nights compare with; {stays}" if stays else told
 
     def _remove_copies(self) -> None:
-        """Copies that no entry of the ledger names: of runs that were cut off before their entry."""
-        wanted = {sha256 for one in self._entries for sha256 in (one.protocol_sha256, one.manifest_sha256)}
+        """Copies that neither the ledger nor a release.json of it names: of runs cut off before their entry."""
+        named = {sha256 for one in self._entries for sha256 in (one.protocol_sha256, one.manifest_sha256)}
         with writing(self.private):
-            for path in (self.private / FOLDER).glob("*") if (self.private / FOLDER).is_dir() else ():
-                match = _COPY.fullmatch(path.name)
-                if match and (match[1] not in wanted or path.name.startswith(".")):
+            every = [*(self.private / FOLDER).glob("*")] if (self.private / FOLDER).is_dir() else []
+            copies = {path: match[1] for path in every if (match := _COPY.fullmatch(path.name))}
+            strange = {*copies.values()} - named
+            cells = cells_of(self.private, self._entries) if strange else set()
+            strange = set() if cells is None else strange - cells
+            for path, sha256 in copies.items():
+                if sha256 in strange or path.name.startswith("."):
                     path.unlink()
 
     def _points_on(self, link: Path, release_id: str) -> bool:

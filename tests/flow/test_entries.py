@@ -12,8 +12,10 @@ import duckdb
 import pytest
 
 import funnel
-from funnel.audit.audit import audit_release
+from funnel.audit.audit import EXTRAS, PUBLISHED, audit_release
+from funnel.audit.extras import entries, meanings, newest, policy, signature, table
 from funnel.audit.history import HistoryReport, audit_history
+from funnel.audit.kernel import check as kernel
 from tests.support.audited import detail, failures, statuses
 from tests.support.estimating import policy as estimated
 from tests.support.forging import Forged, edit, lines_of, rechain, seal, sha
@@ -134,7 +136,7 @@ def test_what_entries_of_another_folder_say_of_a_third_promise_is_worked_out_fro
     lines[1]["entry"]["promises"][1]["together"]["measured"] /= 2
     rechain(folder / "private", lines)
     told = audit_release(third, folder / "private")
-    assert "what all told together, their own audits and that of the folder show" in detail(told, "ledger-kept")
+    assert "what all told together, is looked at where they are, in their own audits" in detail(told, "ledger-kept")
     assert {one.claim for one in history(folder, third).failed} == {"history-kept"}
 
 
@@ -209,6 +211,39 @@ def test_noisy_counts_of_a_release_that_has_gone_are_those_that_were_drawn(tmp_p
     assert f"no figure is worked out without estimates/{drawn}.json of {first.name}" in kept_of(tmp_path, second)
 
 
+def test_all_that_an_audit_looks_at_but_its_table_and_pages_is_looked_at_of_a_release_that_has_gone() -> None:
+    """A claim that is new is asked of earlier releases, too, or named here."""
+    every = {**kernel.PUBLISHED, **kernel.PRIVATE}
+    of_files = {"file-list", "file-hashes", "released", "evidence", "ledger-chain", "draw-outputs", "draw-independence"}
+    asked = {*entries._BASE, *entries._MEASURED}
+    assert {claim for claim, test in every.items() if test not in asked} == of_files
+    shown = {meanings, policy}  # `_meant`, and `has_its_terms` beside `check`
+    left_out = {one for one in EXTRAS if one.check not in asked} - shown
+    assert left_out == {*PUBLISHED, signature, newest, table, entries}
+
+
+@pytest.mark.parametrize(("notion", "figure"), [("lip", "mutual_information"), ("srlip", "lip"), ("srlip", "srlip")])
+def test_every_figure_that_an_entry_states_is_worked_out_again(folder: Path, notion: str, figure: str) -> None:
+    """Also those that no promise is about, and those given what others know of wide blocks."""
+    terms = FIRST | {"source": SECOND["source"]}
+    if notion == "srlip":
+        cells = {"name": "person", "columns": ["z", "ward"], "cells": {"most": 4, "minimum": 30}}
+        terms |= {"privacy": {"notion": notion, "epsilon": 0.4, "knows": ["ward"]}, "public": ["x", cells]}
+    first, second = run(folder, terms), run(folder, SECOND)
+    own, less = folder / "private" / first.name, {figure: 0.0}
+    assert json.loads((first / "release.json").read_bytes())["leakage"][figure] > 0
+    edit(first / "release.json", lambda old: old["leakage"].update(less))
+    change_first(folder, lambda one: one["leakage"].update(less))
+    seal([Forged(first, own)])
+    raw = (first / "release.json").read_bytes()
+    (folder / "private" / "protocols" / f"{sha(raw)}.json").write_bytes(raw)
+    shutil.rmtree(first)
+    assert "history-kept" in audits(folder, second)[1]
+    if notion == "srlip":
+        cells_copy(folder, first.name).unlink()
+        assert f"not every figure is worked out without cells.json of {first.name}" in kept_of(folder, second)
+
+
 def test_no_entry_between_says_that_less_was_told_than_it_measured(folder: Path) -> None:
     run(folder, FIRST)
     second = run(folder, SECOND)
@@ -260,9 +295,17 @@ def test_draws_that_are_kept_of_a_release_that_has_gone_are_for_the_people_who_w
     assert "draws.json" in told
 
 
+def cells_copy(folder: Path, release: str) -> Path:
+    """Where the private folder keeps the cells of a release, as release.json names them."""
+    copies = folder / "private" / "protocols"
+    (entry,) = (line["entry"] for line in lines_of(folder / "private") if line["entry"].get("release") == release)
+    manifest = json.loads((copies / f"{entry['manifest_sha256']}.json").read_text())
+    return copies / f"{manifest['files']['cells.json']['sha256']}.json"
+
+
 @pytest.mark.parametrize("where", ["pruned", "gone"])
 def test_without_its_cells_an_entry_is_held_to_all_else_that_is_kept(folder: Path, where: str) -> None:
-    """Later figures go by a release of wide blocks, too: cells.json goes with its data."""
+    """Later figures go by a release of wide blocks, too: with its data goes cells.json, and a copy may be lost."""
     cells = {"name": "person", "columns": ["z", "ward"], "cells": {"most": 4, "minimum": 30}}
     wide = FIRST | {"source": SECOND["source"], "public": ["x", cells]}
     first, second = run(folder, wide), run(folder, wide)
@@ -271,6 +314,14 @@ def test_without_its_cells_an_entry_is_held_to_all_else_that_is_kept(folder: Pat
     else:
         shutil.rmtree(first)
         (folder / "private" / first.name / "published").unlink()
+    assert audits(folder, second) == (set(), set())
+    assert "cells.json" not in kept_of(folder, second)
+    copy = cells_copy(folder, first.name)
+    raw = copy.read_bytes()
+    copy.write_bytes(raw + b" ")
+    assert "history-kept" in audits(folder, second)[1] or where == "pruned"
+    assert "ledger-kept" in audits(folder, second)[0]
+    copy.unlink()
     assert audits(folder, second) == (set(), set())
     assert f"no cells.json is kept of {first.name}" in kept_of(folder, second)
     whole = lines_of(folder / "private")

@@ -386,7 +386,8 @@ def test_rows_of_a_lock_that_are_said_to_be_those_of_another_night_have_its_coun
     assert said in detail(funnel.audit_release(release, private), "ledger-identity")
     (first / "counts.json").unlink()
     found = detail(funnel.audit_release(release, private), "ledger-identity")
-    assert found.endswith(f"no counts are kept of {first.name}, whose rows these are said to be")
+    gone = f"no counts are kept, with the list that names them, of {first.name}, whose rows these are said to be"
+    assert found.endswith(gone)
 
 
 @pytest.mark.parametrize("missing", ["error", "drop"])
@@ -418,15 +419,15 @@ def test_what_was_not_at_hand_for_a_night_may_come_back(
     (first / lost).unlink()
     done = night([(s, "0" if i % 40 == 0 else x) for i, (s, x) in enumerate(people)], **terms, accept="unbounded")
     assert done.code == 0 and night.entry["identity"]["lost"] == [first.name]
-    assert f"of {first.name} digest and counts are not both kept any more" in done.err
+    assert f"of {first.name} digest and counts are not both kept, as evidence.json lists them" in done.err
     ledger = night.command("ledger", night.path / "policy.yaml")
-    assert f"; {first.name} kept no digest and counts to go by" in ledger.out
+    assert f"; there was no digest and counts of {first.name} to go by" in ledger.out
     assert night.entry["drawn"][0]["since"] == [night.entry["release"]]
     second = night.path / "releases" / night.entry["release"]
     for _ in range(2):
         report = funnel.audit_release(second, night.path / "private")
         assert report.passed
-        assert detail(report, "ledger-identity").endswith(f"that run found no digest and counts of {first.name}")
+        assert detail(report, "ledger-identity").endswith(f"that run went by no digest and counts of {first.name}")
         (first / lost).write_bytes(raw)
     assert night.audited() == set()
     entries = len(lines_of(night.path / "private"))
@@ -638,7 +639,7 @@ def test_where_nothing_is_left_of_what_may_be_known_of_the_same_rows_that_is_sai
     release = funnel.run(policy).release
     first = min((night.path / "private").glob("2*"))
     (first / "known.json").unlink()
-    gone = f"; no known.json is kept of {first.name}, whose rows these are said to be"
+    gone = f"; no known.json is kept, with the list that names them, of {first.name}, whose rows these are said to be"
     assert detail(funnel.audit_release(release, night.path / "private"), "ledger-identity").endswith(gone)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import funnel
 from funnel.audit.audit import AuditReport
 from funnel.audit.history import HistoryReport
 from funnel.errors import ReleaseError
+from funnel.failed import as_error
 from tests.support.forging import edit, lines_of, rechain
 from tests.support.kernel import check
 from tests.support.people import MONDAY, SMALL, TUESDAY, people
@@ -84,7 +86,7 @@ def test_the_audit_of_the_folder_knows_what_was_pruned_and_checks_what_stays(mad
     again = {"counts", "leakage-bound", "leakage-stated", "draw-inputs", "draw-support", "draw-fit", "policy-terms",
              "protocol", "stated-bound", "minimum", "mechanism", "policy", "averages-stated"}  # fmt: skip
     entered = {"ledger-chain", "ledger-entry", "ledger-drawn", "ledger-identity", "ledger-composed", "ledger-promises"}
-    assert shown == {"pruned", "manifest", "evidence", "signature"} | again | entered
+    assert shown == {"pruned", "manifest", "evidence", "signature", "newest"} | again | entered
     assert f"{nights(made)[0]}: pruned 20" in found.text()
     told = next(one.detail for one in found.releases[2].findings if one.claim == "ledger-composed")
     assert told.startswith("ldp 0.7042 nats as told before; now 0.654 nats (")
@@ -134,7 +136,7 @@ def test_what_stays_is_held_to_counts_and_policy(file, change, claims, home: Pat
     first = nights(home)[0]
     folder = home / "releases" if file == "release.json" else home / "private"
     edit(folder / first / file, change)
-    hashes = {"pruned", "evidence", "manifest", "ledger-entry", "signature", "ledger-composed"}
+    hashes = {"pruned", "evidence", "manifest", "ledger-entry", "signature", "ledger-composed", "newest"}
     assert failing(audited(home).releases[0]) - hashes == claims
 
 
@@ -210,7 +212,7 @@ def test_a_ledger_that_was_written_anew_is_noticed_by_what_stays_signed(home: Pa
 
 
 def test_what_was_signed_is_looked_at_where_nothing_can_be_measured_any_more(tmp_path: Path) -> None:
-    """Of wide blocks the cells are gone with the data, and the signature needs none."""
+    """Of wide blocks the cells are gone, here with their copy too, and the signature needs none."""
     towns(tmp_path)
     funnel.write_signing_key(tmp_path / "sign.key")
     (tmp_path / "sign.pub").write_text(funnel.public_key(str(tmp_path / "sign.key")) + "\n")
@@ -220,9 +222,49 @@ def test_what_was_signed_is_looked_at_where_nothing_can_be_measured_any_more(tmp
     for _ in range(2):
         funnel.run(policy, locked=True)
     funnel.prune(policy, 1)
+    first = tmp_path / "releases" / nights(tmp_path)[0]
+    whole = {one.claim: one for one in audited(tmp_path).releases[0].findings}
+    for claim in ("leakage-stated", "draw-fit", "ledger-drawn", "ledger-composed", "lock", "cells"):
+        assert whole[claim].status == "passed", whole[claim]
+    sha256 = json.loads((first / "release.json").read_text())["files"]["cells.json"]["sha256"]
+    copy = tmp_path / "private" / "protocols" / f"{sha256}.json"
+    raw = copy.read_bytes()
+    copy.write_bytes(raw + b" ")
+    assert failing(audited(tmp_path).releases[0])
+    copy.unlink()
     assert audited(tmp_path).passed
+    why = {one.detail for one in audited(tmp_path).releases[0].of("not checked")}
+    assert "it was made of cells, of which no copy is left" in why
     (tmp_path / "releases" / nights(tmp_path)[0] / "attestation.json").write_text("signed by nobody")
     assert failing(audited(tmp_path).releases[0]) == {"signature"}
+
+
+def test_an_older_release_in_the_place_of_the_newest_fails_though_it_was_pruned(home: Path) -> None:
+    first, *_, last = nights(home)
+    latest = home / "releases" / "latest"
+    for name, failed in ((last, set()), (first, {"newest"})):
+        latest.unlink()
+        latest.symlink_to(name)
+        for key in (None, str(home / "sign.pub")):
+            assert failing(funnel.audit_release(latest, home / "private", public_key=key)) == failed
+
+
+def test_what_may_not_be_removed_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is removed by a name within a folder, which a system's error repeats without the folder."""
+    third = home / "releases" / nights(home)[2]
+
+    unlink = os.unlink
+
+    def refused(name: str, *, dir_fd: int | None = None) -> None:
+        if dir_fd is not None:
+            raise PermissionError(13, "Permission denied", name)
+        unlink(name)
+
+    monkeypatch.setattr("os.unlink", refused)
+    with pytest.raises(ReleaseError) as caught:
+        funnel.prune(home / "policy.yaml", 1)
+    told = as_error(caught.value)
+    assert told.code == "permission" and str(told.where).startswith(str(third))
 
 
 def test_what_was_put_back_and_changed_is_not_pruned(home: Path) -> None:
@@ -283,7 +325,7 @@ def test_a_mark_of_what_was_never_released_fails(home: Path) -> None:
     ("spoil", "claims"),
     [
         (lambda to, _: edit(to / "release.json", lambda old: old.update(description="x")),
-         {"pruned", "evidence", "ledger-entry", "signature", "policy-terms"}),
+         {"pruned", "evidence", "ledger-entry", "signature", "policy-terms", "newest"}),
         (lambda to, _: (to / "attestation.json").unlink(), {"pruned", "signature"}),
         (lambda to, _: (to / "data.parquet").write_text("left over"), {"pruned"}),
         (lambda _, kept: (kept / "counts.json").write_text("{}"), {"evidence", "counts"}),

@@ -79,17 +79,23 @@ class Earlier(Release):
     def _kept(self, path: Path) -> bytes:
         own, name = self.own, path.name
         if name == manifest.NAME:
-            return _as_entered(own, own.manifest_sha256, self.root / FOLDER / f"{own.manifest_sha256}.json", path)
+            return as_entered(own, own.manifest_sha256, copy_of(self, own.manifest_sha256), path)
         if name == evidence.NAME:
-            return _as_entered(own, own.evidence_sha256, path)
+            return as_entered(own, own.evidence_sha256, path)
         if name == cells.NAME:
-            return _as_entered(own, self.manifest.files[name].sha256, path)
+            sha256 = self.manifest.files[name].sha256
+            return as_entered(own, sha256, copy_of(self, sha256), path)
         if (raw := kept_file(self, own, name)) is None:
             raise Missing(name if (self.folder / evidence.NAME).is_file() else evidence.NAME)
         return raw
 
 
-def _as_entered(own: ReleaseEntry, sha256: str, *copies: Path) -> bytes:
+def copy_of(opened: Release, sha256: str) -> Path:
+    """Where the private folder keeps a published file for good."""
+    return opened.root / FOLDER / f"{sha256}.json"
+
+
+def as_entered(own: ReleaseEntry, sha256: str, *copies: Path) -> bytes:
     """A copy that is left of a file. Raises Missing, Broken where all are other ones."""
     wrong: Broken | None = None
     for path in copies:

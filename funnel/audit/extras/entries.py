@@ -9,28 +9,36 @@ the terms and the policy, who was released and everybody who was counted.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
+from contextlib import suppress
 from pathlib import Path
 
 from funnel.audit.extras import (
     agreed,
+    averages,
+    bound,
     composition,
     declared,
     drift,
     everybody,
     identity,
     meanings,
+    mechanism,
     noise,
+    partitions,
     pinned,
     policy,
     promises,
     repeats,
+    rounded,
     spent,
+    totals,
+    truth,
     uncertainty,
 )
 from funnel.audit.extras.absence import Everybody, PromiseTerms, entered, leaving_out
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.digests import digest, fits
-from funnel.audit.extras.earlier import Earlier, Missing
+from funnel.audit.extras.earlier import Earlier, Missing, copy_of
 from funnel.audit.extras.policy import PLAN, POLICY
 from funnel.audit.kernel import claims, drawing
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
@@ -39,7 +47,6 @@ from funnel.format import cells, evidence, manifest, people, population, protoco
 from funnel.format.estimated import file_name
 from funnel.format.journal import NAME, EstimateEntry
 from funnel.format.place import SEEN
-from funnel.format.protocol import FOLDER
 from funnel.text import some
 
 CLAIM = "ledger-kept"
@@ -51,9 +58,11 @@ PRIVATE = True
 _ALIKE = ("policy_sha256", "name", "notion", "epsilon", "draws")
 _FOUND: dict[tuple[object, ...], Set[str]] = {}
 """What was found of an entry and the files that it was held to: a folder asks once for every later release."""
+_CELLS: dict[str, str] = {}
+"""SHA-256 of cells.json by that of the release.json which lists it."""
 _BUT = (
-    "of which columns and people they took for which, and what all told together, their own audits and that of the"
-    " folder show"
+    "which columns and people they took for which, and what all told together, is looked at where they are, in"
+    " their own audits and that of the folder"
 )
 
 
@@ -95,7 +104,7 @@ def shown_again(one: Earlier) -> set[str]:
 def _of_files(one: Earlier) -> Set[str]:
     """What is not looked at; once for all later releases, while entry and files are the same. Raises Broken."""
     own = one.own
-    copies = [one.root / FOLDER / f"{sha256}.json" for sha256 in (own.manifest_sha256, own.protocol_sha256)]
+    copies = [copy_of(one, sha256) for sha256 in (own.manifest_sha256, own.protocol_sha256, *_of_cells(one))]
     published = [one.release / name for name in (manifest.NAME, protocol.NAME, cells.NAME)]
     kept = sorted(one.folder.iterdir()) if one.folder.is_dir() else []
     charges = tuple(line.entry for line in one.journal if isinstance(line.entry, EstimateEntry)) if own.noisy else ()
@@ -103,6 +112,15 @@ def _of_files(one: Earlier) -> Set[str]:
     if told not in _FOUND:
         _FOUND[told] = _left_out(one)
     return _FOUND[told]
+
+
+def _of_cells(one: Earlier) -> tuple[str, ...]:
+    """SHA-256 of its cells.json, once for each release.json; nothing where it has none, or nobody knows."""
+    told, asked = _CELLS.get(one.own.manifest_sha256), any(block.inside for block in one.own.drawn)
+    if told is None and asked:
+        with suppress(Missing, Broken):
+            told = _CELLS[one.own.manifest_sha256] = one.manifest.files[cells.NAME].sha256
+    return () if told is None else (told,)
 
 
 def _facts(path: Path) -> tuple[object, ...]:
@@ -124,7 +142,8 @@ def _left_out(one: Earlier, *more: Callable[[Release], object]) -> set[str]:
         try:
             told = work(one)
         except Missing as missing:
-            left_out.add(f"no {missing} is kept")
+            what = f"not every figure is worked out without {missing}"
+            left_out.add(what if work in more else f"no {missing} is kept")
         except Exception as error:
             if as_error(error).code in AWAY:
                 raise
@@ -219,8 +238,10 @@ _BASE: tuple[Callable[[Earlier], object], ...] = (
 """What is looked at of every earlier release, wherever it is."""
 _MEASURED: tuple[Callable[[Release], object], ...] = (
     *(claims.manifest, claims.protocol, claims.stated_bound, claims.counts, claims.known),
-    *(claims.leakage_bound, claims.leakage_stated, drawing.draw_inputs, drawing.draw_support, drawing.draw_fit),
-    *(agreed.check, policy.check, pinned.check, drift.check, declared.check, noise.check, spent.check),
+    *(claims.minimum, claims.leakage_bound, claims.leakage_stated),
+    *(drawing.draw_inputs, drawing.draw_support, drawing.draw_fit),
+    *(mechanism.check, agreed.check, policy.check, pinned.check, drift.check, declared.check, noise.check, spent.check),
+    *(rounded.check, truth.check, averages.check, bound.check, totals.check, partitions.check),
     *(everybody.check, identity.check, repeats.check, composition.check, promises.check),
 )
-"""What an audit looks at beside of all that bears on figures, where all evidence of a release is kept."""
+"""What an audit looks at beside where all evidence of a release is kept: all but its table, pages and signature."""

@@ -52,10 +52,11 @@ def check(opened: Release) -> str | Unchecked:
         kept = _counts(opened, entered)
         finer = _knowable(opened, entered, kept)
         same_rows((own, same), (opened.counts, kept), finer)
-        lost = "no digest is" if same.digest is None else "no counts are" if kept is None else ""
+        listed = "kept, with the list that names them,"
+        lost = "no digest is kept" if same.digest is None else f"no counts are {listed}" if kept is None else ""
         if not lost and finer is None and known.NAME in opened.evidence.files:
-            lost = f"no {known.NAME} is"
-        gone = lost and f"; {lost} kept of {same.release}, whose rows these are said to be"
+            lost = f"no {known.NAME} is {listed}"
+        gone = lost and f"; {lost} of {same.release}, whose rows these are said to be"
     found = identify(own, earlier, blind=blind, finer=opened.manifest.parameters.knows is not None)
     told, file = entry.identity, own.digest
     mine = file.table, file.content, told.people_sha256
@@ -72,7 +73,7 @@ def check(opened: Release) -> str | Unchecked:
         return Unchecked("digests or counts of earlier releases are not kept any more")
     seen = identity.seen
     people_seen = "" if seen is None else f", {seen.people:.2%} of the sample were among those read for {seen.since}"
-    without = f"; that run found no digest and counts of {some(told.lost, 3)}" if told.lost else ""
+    without = f"; that run went by no digest and counts of {some(told.lost, 3)}" if told.lost else ""
     return f"assumes {' and '.join(identity.assumes) or 'nothing'}{people_seen}{gone}{without}{named}"
 
 

@@ -122,7 +122,7 @@ def secret_randomised_response(block: Weights, manifest: Manifest) -> str:
     larger = most > manifest.epsilon + _NEAR and not (manifest.locked and manifest.locked.fixed)
     if larger or not all(abs(step - epsilon) <= _NEAR for step in steps):  # nor where a weight is zero
         raise _wrong(block, "weights e^ε : 1 : e^-ε up to rounding", str(pairs))
-    return "three weights, e^ε : e^-ε : 1 up to rounding"
+    return f"three weights, e^ε : e^-ε : 1 up to rounding{', by the lock’s own ε' if manifest.locked else ''}"
 
 
 def independent_reporting(block: Weights, manifest: Manifest) -> str:

@@ -56,7 +56,8 @@ def check(opened: Release) -> str | Unchecked:
     stated = f"noise of ε_est = {private.epsilon}"
     told = f"{counted(len(cells), 'cell')}, {stated}, p <= {min(1.05 * chance, 1):.2g}{few}"  # two digits, rounded up
     gone = int(np.maximum(np.array(private.records) - true, 0).sum())
-    return f"{told}; {gone} of the {sum(private.records)} records released are not among those that were counted for it"
+    some = f"{told}; at least {gone} of the {sum(private.records)} records released"
+    return f"{some} are not among those that were counted for it"
 
 
 def as_stated(name: str, noise: IntArray, epsilon: str) -> float:

@@ -57,7 +57,8 @@ def check(opened: Release) -> str | Unchecked:
     if numbers is None:
         return Unchecked("the counts that the cells were made from are not kept with this release")
     if opened.manifest.locked is not None:
-        return f"{told}; their counts are those that the lock was made from"
+        filled = "what fills their rows is compared with no source, and how like the source that is, with --table FILE"
+        return f"{told}; their counts are those that the lock was made from; {filled}"
     return f"{told}; what their rows are filled in with, and how like the source that is, --table FILE compares"
 
 

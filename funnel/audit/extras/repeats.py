@@ -39,9 +39,12 @@ def check(opened: Release) -> str | Unchecked:
     lost = [name for name, one in found.items() if one is None]
     kept = f"no draws are kept, with the list that names them, of {some(lost, 3)}, by this key and protocol"
     gone = kept if lost else ""
+    if not any(found.values()) and not lost:
+        return Unchecked(NOT_CLAIMED + "no earlier release drew by this key and protocol")
     if not alike:
-        what = "no earlier release drew by this key and protocol for the same table, or else for just the people"
-        return Unchecked(gone or f"{NOT_CLAIMED}{what} who are listed")
+        others = some([name for name, one in found.items() if one], 3)
+        what = f"of {others}, by this key and protocol, it is not known who was drawn for as now"
+        return Unchecked("; ".join([what] * bool(others) + [gone] * bool(gone)))
     missed = sorted({name for found in alike for name, compared in found.items() if not compared})
     but = f", but for {joined(missed)}" if missed else ""
     return f"as {counted(len(alike), 'earlier release')} that can be compared{but}{gone and f'; {gone}'}"

@@ -41,7 +41,7 @@ def check(opened: Release) -> str | Unchecked:
     kept = _as_charged(opened.root, private.name, [x for x in entries if isinstance(x, EstimateEntry)])
     if budget is not None and total > Fraction(budget):
         if one.locked:
-            now = f"{number(float(total))} nats by now"
+            now = f"{number(float(total))} nats before its entry"
             return Unchecked(f"{now}; whether {budget} held when the lock was made is not known")
         raise Broken(NAME, "the estimates spent more than the policy's budget", budget, float(total))
     lost = sum(entry.name not in kept for entry in before)

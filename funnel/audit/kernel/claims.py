@@ -98,7 +98,7 @@ def counts(opened: Opened) -> str:
 
 
 def minimum(opened: Opened) -> str | Unchecked:
-    """In counts.json every public value has the promised number of records, and each secret value that is named.
+    """By counts.json every public value, and secret one that is named, has the promised records, or had for a lock.
 
     A lock's protocol says nothing of tonight's records, but of those it was made from; noisy counts are the lock's.
     """

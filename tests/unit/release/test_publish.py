@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import random
@@ -15,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,13 +26,14 @@ import pytest
 
 from funnel.audit.verify.envelope import signed
 from funnel.errors import InternalError, LedgerError, ReleaseError
+from funnel.failed import as_error
 from funnel.format import schema
 from funnel.format.feed import FeedFile, ReleaseList
 from funnel.ledger.journal import Journal
 from funnel.release.naming import new_release_id
 from funnel.release.publish import Publisher
 from funnel.release.sign import SigningKey
-from tests.support.ledger import an_entry
+from tests.support.ledger import ENTRY, an_entry
 
 from .dying import MANIFEST, release
 
@@ -419,6 +422,49 @@ def test_that_others_may_write_where_releases_are_published_is_told(mode: int, t
     to.chmod(mode)
     with Publisher(to, private, an_id(1)) as publisher:
         assert ["others than its owner may write into" in one for one in publisher.told] == [True] * (mode != 0o755)
+
+
+def test_a_link_that_this_user_may_not_replace_does_not_hide_that_the_release_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a folder with the sticky bit, where `latest` is another operator's."""
+    to, private = folders(tmp_path)
+    before = Path.replace
+
+    def refused(path: Path, target: Path) -> Path:
+        if path.name.startswith(".latest"):
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(path), None, str(target))
+        return before(path, target)
+
+    monkeypatch.setattr(Path, "replace", refused)
+    with pytest.raises(ReleaseError, match="is published, but not all that follows may be written") as caught:
+        release(to, private, an_id(1))
+    assert as_error(caught.value) is caught.value and caught.value.release == str(to / an_id(1))
+    monkeypatch.undo()
+    release(to, private, an_id(2))
+    assert (to / "latest").readlink().name == an_id(2)
+
+
+def test_copies_of_cells_stay_that_a_release_of_the_ledger_lists(tmp_path: Path) -> None:
+    """Another one, of a run that was cut off, goes, but where nobody can tell which are listed."""
+    to, private = folders(tmp_path)
+    (drawn,) = ENTRY.drawn
+    wide = replace(ENTRY, release=an_id(1), drawn=(replace(drawn, inside=("age",)),))
+    copies, kept = private / "protocols", hashlib.sha256(b"cells").hexdigest()
+    raw = json.dumps({"files": {"cells.json": {"sha256": kept}}}).encode()
+    with Publisher(to, private, an_id(1)) as publisher:
+        (publisher.public / "release.json").write_bytes(raw)
+        (publisher.public / "cells.json").write_bytes(b"cells")
+        publisher.publish(replace(wide, manifest_sha256=hashlib.sha256(raw).hexdigest()))
+    assert (copies / f"{kept}.json").read_bytes() == b"cells"
+    strange = copies / f"{'f' * 64}.json"
+    strange.touch()
+    release(to, private, an_id(2))
+    assert not strange.exists() and (copies / f"{kept}.json").exists()
+    (copies / f"{hashlib.sha256(raw).hexdigest()}.json").unlink()
+    strange.touch()
+    release(to, private, an_id(3))
+    assert strange.exists() and (copies / f"{kept}.json").exists()
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
