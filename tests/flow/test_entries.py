@@ -335,6 +335,27 @@ def test_without_its_cells_an_entry_is_held_to_all_else_that_is_kept(folder: Pat
     assert "history-kept" in audits(folder, second)[1]
 
 
+@pytest.mark.parametrize("pruned", [False, True])
+def test_a_release_of_wide_blocks_cannot_pass_for_one_without(folder: Path, pruned: bool) -> None:
+    """All that is composed of it would be of a plain column, which nobody knows the inside of."""
+    cells = {"name": "person", "columns": ["z", "ward"], "cells": {"most": 4, "minimum": 30}}
+    release = run(folder, FIRST | {"source": SECOND["source"], "public": ["x", cells]})
+    own = folder / "private" / release.name
+    (release / "cells.json").unlink()
+    (own / "distances.json").unlink()
+    change_first(folder, lambda entry: entry["drawn"][1].update(inside=[]))
+    seal([Forged(release, own)])
+    if pruned:
+        told = {"format": "funnel-pruned/1", "release": release.name, "written": "2026-11-29T00:00:00Z"}
+        told["manifest_sha256"] = sha((release / "release.json").read_bytes())
+        (folder / "private" / "pruned").mkdir()
+        (folder / "private" / "pruned" / release.name).write_text(json.dumps(told))
+        for path in release.iterdir():
+            if path.name != "release.json":
+                path.unlink()
+    assert "whether there are cells" in detail(audit_release(release, folder / "private"), "cells")
+
+
 def test_a_folder_that_became_a_link_to_another_one_has_not_got_its_releases(folder: Path) -> None:
     first, second = run(folder, FIRST), run(folder, SECOND)
     shutil.rmtree(first.parent)

@@ -217,11 +217,6 @@ def _asked(one: Earlier) -> None:
     ])  # fmt: skip
 
 
-def _cut(one: Earlier) -> None:
-    """It is made of cells where its terms are. Raises Missing, Broken."""
-    agree(manifest.NAME, [("whether there are cells", bool(one.terms.wide), cells.NAME in one.manifest.files)])
-
-
 def _present(one: Earlier) -> None:
     """Who is said to have been there were those counted. Raises Missing, Broken."""
     own = one.own
@@ -232,8 +227,8 @@ def _present(one: Earlier) -> None:
 
 
 _BASE: tuple[Callable[[Earlier], object], ...] = (
-    *(_listed, claims.ledger_entry, _stated, _asked, policy.has_its_terms, _cut, _meant, _present, _counted),
-    *(_charged, uncertainty.check, promises.tells_its_own),
+    *(_listed, claims.ledger_entry, _stated, _asked, policy.has_its_terms, partitions.as_asked, _meant, _present),
+    *(_counted, _charged, uncertainty.check, promises.tells_its_own),
 )
 """What is looked at of every earlier release, wherever it is."""
 _MEASURED: tuple[Callable[[Release], object], ...] = (

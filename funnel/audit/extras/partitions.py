@@ -21,17 +21,19 @@ from funnel.format.cells import NAME, Values
 from funnel.format.counts import NAME as COUNTS
 from funnel.format.known import MERGED, OWN, RELEASED, KnownFile
 from funnel.format.known import NAME as KNOWN
+from funnel.format.manifest import NAME as MANIFEST
 
 CLAIM = "cells"
 TITLE = (
-    "cells are of the policy’s columns, as many and as large as it asks, and their shares those of the counts that they"
-    " were made from"
+    "there are cells where the policy asks for some, of its columns, as many and as large as it asks, and their shares"
+    " are those of the counts that they were made from"
 )
 PRIVATE = True
 
 
 def check(opened: Release) -> str | Unchecked:
     """Of every wide block; those of a lock were as large on the night that it was made. Raises Broken."""
+    as_asked(opened)
     if not opened.partitioned:
         return Unchecked(NOT_CLAIMED + "no block is wide")
     asked = {one.name: one for one in opened.terms.wide}
@@ -60,6 +62,11 @@ def check(opened: Release) -> str | Unchecked:
         filled = "what fills their rows is compared with no source, and how like the source that is, with --table FILE"
         return f"{told}; their counts are those that the lock was made from; {filled}"
     return f"{told}; what their rows are filled in with, and how like the source that is, --table FILE compares"
+
+
+def as_asked(opened: Release) -> None:
+    """A release is made of cells where its terms are: all else goes by whether it has any. Raises Broken."""
+    agree(MANIFEST, [("whether there are cells", bool(opened.terms.wide), NAME in opened.manifest.files)])
 
 
 def _fits(cells: Cells, records: IntArray, minimum: int) -> None:

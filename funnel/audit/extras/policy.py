@@ -21,6 +21,7 @@ from funnel.format.known import GROUPED, OWN, RELEASED, TONIGHT
 from funnel.format.known import NAME as KNOWN
 from funnel.format.manifest import NAME as MANIFEST
 from funnel.format.protocol import Sets
+from funnel.format.released import NAME as TABLE
 from funnel.format.sealed import SealError
 from funnel.format.terms import NAME as TERMS
 from funnel.format.terms import TermsFile
@@ -188,6 +189,8 @@ def _planned(opened: Release, policy: Policy) -> int:
     }
     if opened.has_table and not any(isinstance(block, Sets) for block in opened.protocol.blocks):
         types = dict(zip(opened.released.columns, opened.released.types, strict=True))
+        missing = sorted({*_released(terms)} - {*types})
+        agree(TABLE, [("columns that the policy releases, and are not there", [], missing)])
         known["write"]["types"] = [types.get(name) for name in known["write"]["columns"]]
     try:
         plan = json.loads(opened.read(PLAN))
