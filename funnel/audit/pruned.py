@@ -63,7 +63,7 @@ class Left(Release):
                 return "no copy of its protocol is left"
             listed = self.manifest.files.get(cells.NAME) if self.terms.wide else None
             gone = listed is not None and not copy_of(self, listed.sha256).is_file()
-            return "it was made of cells, of which no copy is left" if gone else None
+            return "it was made of cells, of which the private folder keeps no copy" if gone else None
         except Broken:
             return None
 

@@ -242,3 +242,31 @@ def test_rows_in_no_cell_are_left_out_where_a_column_of_the_block_says_so(rules,
     found = SimpleNamespace(unseen=[Unseen(("w",), ("0",), 1, "drop")])
     with nullcontext() if holds else pytest.raises(Broken, match="what became of a new value"):
         drift._check_unseen(opened, found)
+
+
+@pytest.mark.parametrize("asked", [{"confidence": 0.95}, {"radius": 0.01}, {}], ids=["confidence", "radius", "lip"])
+def test_the_set_of_a_lock_is_as_large_as_its_policy_and_records_ask_for(asked: Json, tmp_path: Path) -> None:
+    """Wider, the night lies inside it; smaller, less was said to leak then."""
+    robust: Json = {"privacy": {"notion": "rldp", "epsilon": 1.5} | asked, "mechanism": "polyopt"}
+    duckdb.sql(f"COPY ({THEN}) TO '{tmp_path}/table.parquet'")
+    funnel.make_lock(write_policy(tmp_path, **(PLAIN | robust if asked else PLAIN)), room=0.2)
+    funnel.run(tmp_path / "policy.yaml", locked=True)
+    one = night(tmp_path)
+    assert funnel.audit_release(one.folder, one.private).passed
+    lock, told = one.kept / "lock.yaml", f"  radius: {read(one.kept / 'drift.json')['radius']}\n"
+    text = lock.read_text()
+    assert (told in text) == bool(asked)
+    lock.write_text(text.replace(told, "  radius: 0.4\n") if asked else
+                    text.replace("parameters: {}\n", "parameters:\n  radius: 0.4\n"))  # fmt: skip
+    edit(one.kept / "drift.json", lambda old: old.update(radius=0.4, inside=True))
+    old = read(one.folder / "release.json")["locked"]["checksum"]
+    seal([one])
+    new = read(one.folder / "release.json")["locked"]["checksum"]
+    (kept,) = (one.private / "locks").glob("*.json")
+    edit(kept, lambda file: file.update(lock=new))
+    kept.rename(kept.with_name(f"{new}.json"))
+    edit(one.kept / "plan.json", lambda file: [step.update(lock=new) for step in file["steps"] if "lock" in step])
+    seal([one])
+    assert old != new
+    failed = failures(funnel.audit_release(one.folder, one.private))
+    assert failed == ({"drift"} if "confidence" in asked else {"lock", "drift"} if asked else {"lock"}), failed

@@ -200,6 +200,12 @@ def test_totals_that_a_lock_fixed_are_those_of_its_night(tmp_path, key, monkeypa
     release = Path(str(funnel.run(policy, locked=True).release))
     said = str(totals.check(Release(release, tmp_path / "private")))
     assert said.startswith("at the counts of the lock’s night off by at most 0.0")
+    solution = tmp_path / "private" / release.name / "solution.json"
+    whole, told = solution.read_bytes(), {"binding": [], "deviation": 0.0, "optimum": 0.0, "prices": None, "sides": []}
+    edit(solution, lambda old: old.update(totals=[told]))
+    with pytest.raises(Broken, match="where a lock fixed them"):
+        totals.check(Release(release, tmp_path / "private"))
+    solution.write_bytes(whole)
     (kept,) = (tmp_path / "private" / "locks").glob("*.json")
 
     def moved(file: dict[str, Any]) -> None:

@@ -770,7 +770,7 @@ def test_the_auditor_finds_a_protocol_that_no_lock_fixed(folder, where):
 
 @pytest.mark.parametrize("kept", ["all", "no counts of the lock"])
 def test_releases_under_one_lock_tell_one_night_of_it(folder, kept):
-    """What each says of the records of that night is what the one before says, also where the lock's counts are lost."""
+    """What each says of that night's records is what the one before says, also where the lock's counts are lost."""
     made = funnel.make_lock(write_policy(folder, **BASE))
     nights = [run(folder) for _ in range(2)]
     if kept != "all":
@@ -794,9 +794,13 @@ def test_the_mechanism_is_the_one_that_the_lock_names(folder):
     funnel.make_lock(write_policy(folder, **BASE, mechanism="auto"))
     release, private = Path(run(folder, mechanism="auto")["release"]), folder / "private"
     assert funnel.audit_release(release, private).passed
-    edit(release / "release.json", lambda old: old.update(mechanism="non-robust"))
-    seal([Forged(release, private / release.name)])
-    assert "lock" in {one.claim for one in funnel.audit_release(release, private).of("failed")}
+    whole = (release / "release.json").read_bytes()
+    compared = [{"mechanism": one, "normalised": None, "reason": "x"} for one in ("optimal", "randomised-response")]
+    for change, claim in (({"mechanism": "non-robust"}, "lock"), ({"candidates": compared}, "policy-terms")):
+        edit(release / "release.json", lambda old, new=change: old.update(new))
+        seal([Forged(release, private / release.name)])
+        assert claim in {one.claim for one in funnel.audit_release(release, private).of("failed")}
+        (release / "release.json").write_bytes(whole)
 
 
 def test_a_dry_run_under_a_lock_draws_nothing(folder):

@@ -234,7 +234,7 @@ def test_what_was_signed_is_looked_at_where_nothing_can_be_measured_any_more(tmp
     copy.unlink()
     assert audited(tmp_path).passed
     why = {one.detail for one in audited(tmp_path).releases[0].of("not checked")}
-    assert "it was made of cells, of which no copy is left" in why
+    assert "it was made of cells, of which the private folder keeps no copy" in why
     (tmp_path / "releases" / nights(tmp_path)[0] / "attestation.json").write_text("signed by nobody")
     assert failing(audited(tmp_path).releases[0]) == {"signature"}
 

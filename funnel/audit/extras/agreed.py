@@ -42,6 +42,7 @@ def check(opened: Release) -> str:
         *((f"estimate.{key}", getattr(policy.estimate, key), getattr(one.estimate, key)) for key in _ESTIMATE),
         ("epsilon of the estimate", policy.estimate.epsilon, noise and noise.epsilon),
         ("mechanism", mechanism, "auto" if chosen else one.mechanism),
+        ("whether mechanisms were compared under a lock", False, bool(one.locked and one.candidates is not None)),
         ("totals", totals, one.totals),
         ("coarsened", _coarsened(policy), [tuple(vars(column).values()) for column in one.coarsened]),
     ])  # fmt: skip

@@ -11,6 +11,7 @@ from fractions import Fraction
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.pinned import counts_then, lock_facts
 from funnel.audit.extras.together import certified
+from funnel.audit.extras.uncertainty import needed
 from funnel.audit.kernel.exact import rational
 from funnel.audit.kernel.notions import NOTIONS, ldp
 from funnel.audit.kernel.opened import parsed
@@ -78,6 +79,7 @@ def check(opened: Release) -> str | Unchecked:
     if then is None:
         what = "how far apart, and leakage then, rest on the counts of the lock’s night"
         return Unchecked(f"{what}, which are not kept any more")
+    _check_radius(opened, found, then)
     _check_moved(opened, found, then, now)
     if why := _check_leakage_then(opened, found, then):
         return Unchecked(f"leakage then: {why}")
@@ -157,6 +159,16 @@ def _check_leakage_then(opened: Release, found: DriftFile, kept: Joint) -> str |
         what = "leakage_then is not that at the counts of the lock, rounded up"
         raise Broken(NAME, what, leakage.text, found.leakage_then)
     return None
+
+
+def _check_radius(opened: Release, found: DriftFile, kept: Joint) -> None:
+    """Where it follows from a confidence, the lock's set is as large as its own records ask for. Raises Broken."""
+    asked = opened.manifest.parameters
+    if found.radius is None or asked.confidence is None or found.noisy:
+        return
+    _, least = needed(opened, kept, asked.confidence, found.order)
+    if abs(found.radius - least) > _NEAR:
+        raise Broken(NAME, "the radius is not what the lock’s records ask for", least, found.radius)
 
 
 def _check_moved(opened: Release, found: DriftFile, kept: Joint, now: Table) -> None:

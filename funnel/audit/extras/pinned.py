@@ -37,7 +37,9 @@ def check(opened: Release) -> str | Unchecked:
     own = _hash(as_json(opened.protocol.blocks))
     agree(NAME, [("protocol", own, facts.get("protocol")), ("made", stated.made, facts.get("made")),
                  ("mechanism", opened.manifest.mechanism, facts.get("mechanism")),
-                 ("fixed", stated.fixed, facts.get("fixed"))])  # fmt: skip
+                 ("fixed", stated.fixed, facts.get("fixed")),
+                 ("parameters", _asked(as_json(opened.manifest.parameters), noisy=private is not None),
+                  _asked(facts.get("parameters"), noisy=private is not None))])  # fmt: skip
     if (locked := opened.counts.locked) is not None and stated.fixed is None and not private:
         agree(NAME, [("rows", facts.get("rows"), sum(one)) for one in locked])
         _as_before(opened, locked)
@@ -69,6 +71,14 @@ def lock_facts(opened: Release) -> dict[str, object]:
     stated = opened.manifest.locked
     agree(NAME, [("checksum", stated and stated.checksum, checksum)])
     return facts
+
+
+def _asked(parameters: object, *, noisy: bool) -> object:
+    """What the lock's night has in common with tonight's: not a radius that follows from each one's own records."""
+    if not isinstance(parameters, dict):
+        return parameters
+    own = parameters.get("confidence") is not None and not noisy
+    return {key: value for key, value in parameters.items() if value is not None and not (own and key == "radius")}
 
 
 def counts_then(opened: Release) -> Joint | None:

@@ -25,7 +25,7 @@ from funnel.audit.extras.conditions import conditions
 from funnel.audit.extras.cones import Rows, robust_rows
 from funnel.audit.extras.pinned import counts_then
 from funnel.audit.kernel.exact import ExactArray, IntArray
-from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, counted
+from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
 from funnel.data import alphabet
 from funnel.format.fields import Alphabet
 from funnel.format.protocol import Weights
@@ -52,7 +52,7 @@ Ways = Callable[[str], tuple[str, ...]]
 def check(opened: Release) -> str | Unchecked:
     """Of every block. Raises Broken."""
     told = opened.solution.totals
-    if not told:
+    if not told or opened.manifest.locked is not None:
         return _untold(opened)
     if len(told) != len(opened.protocol.blocks):
         raise Broken(NAME, "totals are told of another number of blocks", len(opened.protocol.blocks), len(told))
@@ -68,6 +68,7 @@ def _untold(opened: Release) -> str | Unchecked:
         return Unchecked(NOT_CLAIMED + "the mechanism is not about totals")
     if manifest.locked is None:
         raise Broken(NAME, "nothing is told of totals", f"what shows that they are {manifest.totals}", "nothing")
+    agree(NAME, [("blocks of which totals are told, where a lock fixed them", 0, len(opened.solution.totals))])
     if manifest.totals == "free":
         return Unchecked(NOT_CLAIMED + "the protocol is that of a lock, and totals may move")
     if manifest.locked.fixed is not None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.noise import noisy, width
+from funnel.audit.kernel.records import Joint
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, counted
 from funnel.format.counts import Private
 from funnel.format.manifest import NAME
@@ -26,24 +27,29 @@ _ROUNDING = 1e-9
 
 def check(opened: Release) -> str | Unchecked:
     """The radius is the one needed, or larger. Raises Broken."""
-    asked, joint, private = opened.manifest.parameters, opened.joint, opened.counts.private
+    asked = opened.manifest.parameters
     if opened.manifest.notion != "rldp" or asked.confidence is None or asked.radius is None or asked.order is None:
         return Unchecked(NOT_CLAIMED + "no confidence is stated")
+    cells, least = needed(opened, opened.joint, asked.confidence, asked.order)
+    if not asked.radius >= least * (1 - _ROUNDING):
+        raise Broken(NAME, "the uncertainty set is too small for its confidence", least, asked.radius)
+    return f"radius {asked.radius:.6g} nats, {least:.6g} needed for {asked.confidence:g} over {counted(cells, 'cell')}"
+
+
+def needed(opened: Release, joint: Joint, confidence: float, order: float) -> tuple[int, float]:
+    """The cells of S x U, and the radius in nats that a confidence asks for at some counts of them. Raises Broken."""
+    private = opened.counts.private
     secret, values = joint.alphabets[0], joint.alphabets[1]
     named = secret.columns if set(secret.columns) <= set(values.columns) else ()
     own = [values.columns.index(name) for name in named]
     rest = {tuple(part for place, part in enumerate(one) if place not in own) for one in values.values}
-    cells, chance = len(secret.values) * len(rest), 1 - asked.confidence
-    if private is not None and asked.order != 2:
-        raise Broken(NAME, "what noise adds is known at order 2 alone", 2, asked.order)
-    if private is None:
-        spread = _quantile(cells - 1, chance) / joint.rows if cells > 1 else 0.0
-        needed = math.log1p(spread) if asked.order == 2 else asked.order / 2 * spread
-    else:
-        needed = despite_noise(private, asked.confidence)
-    if not asked.radius >= needed * (1 - _ROUNDING):
-        raise Broken(NAME, "the uncertainty set is too small for its confidence", needed, asked.radius)
-    return f"radius {asked.radius:.6g} nats, {needed:.6g} needed for {asked.confidence:g} over {counted(cells, 'cell')}"
+    cells, chance = len(secret.values) * len(rest), 1 - confidence
+    if private is not None and order != 2:
+        raise Broken(NAME, "what noise adds is known at order 2 alone", 2, order)
+    if private is not None:
+        return cells, despite_noise(private, confidence)
+    spread = _quantile(cells - 1, chance) / joint.rows if cells > 1 else 0.0
+    return cells, math.log1p(spread) if order == 2 else order / 2 * spread
 
 
 def despite_noise(private: Private, confidence: float) -> float:

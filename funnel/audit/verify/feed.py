@@ -28,18 +28,19 @@ def newest(opened: Opened, key: bytes, asked: Path, kept: Path | None) -> str | 
     found = [_lists(path, key) for path in (beside, kept) if path is not None and (path == kept or path.exists())]
     if not found:
         return Unchecked(f"no {NAME} lies beside the release: nobody knows whether a newer one was published")
+    name = NAME if kept is None or beside.exists() else kept.name
     lists = found[0] if len(found) == 1 else _later(*found)
     one, own = opened.manifest, opened.entry(opened.release / MANIFEST).sha256
     last = max((each.newest for each in lists.values()), default=None)
     if one.name not in lists:
         if as_newest(asked):
-            raise Broken(NAME, "it lists no releases of this policy under this key", one.name, sorted(lists))
-        return Unchecked(f"{NAME} has no list of {one.name} that is signed with this key")
+            raise Broken(name, "it lists no releases of this policy under this key", one.name, sorted(lists))
+        return Unchecked(f"{name} has no list of {one.name} that is signed with this key")
     releases = lists[one.name].releases
     if one.release not in releases:
         what = "it does not list this release: it is older than the release, or a run was cut off before it was written"
-        raise Broken(NAME, what, one.release, lists[one.name].newest)
-    agree(NAME, [(f"hash of {MANIFEST}", releases[one.release], own)])
+        raise Broken(name, what, one.release, lists[one.name].newest)
+    agree(name, [(f"hash of {MANIFEST}", releases[one.release], own)])
     if last != one.release and as_newest(asked):
         raise Broken(LATEST, "an older release stands in the place of the newest that is listed", last, one.release)
     place = sorted(releases).index(one.release) + 1
@@ -84,7 +85,7 @@ def _later(beside: Lists, kept: Lists) -> Lists:
         if new is None or (new.newest, new.predicate.sequence) < (old.newest, own.sequence):
             found = None if new is None else (new.newest, new.predicate.sequence)
             what = f"its list of {policy} is older than the one given, or what that lists was taken back since"
-            what = what if new else f"it has no list of {policy} any more under this key, as the one given had"
+            what = what if new else f"it has no list of {policy} under this key, as the one given has"
             raise Broken(NAME, f"{what}: newest release, lines of the ledger", (old.newest, own.sequence), found)
         hashes = new.releases
         same = {name: hashes.get(name, sha256) for name, sha256 in old.releases.items()}
