@@ -390,7 +390,10 @@ def sample(  # noqa: PLR0915 - a release has many parts
     key = KEY if permanent else None
     text = None
     if locked:
-        facts: dict[str, Any] = {"protocol": digest(encode(as_json(protocols))), "made": MADE, "rows": int(table.sum())}
+        facts: dict[str, Any] = {
+            "protocol": digest(encode(as_json(protocols))), "made": MADE, "rows": int(table.sum()),
+            "mechanism": "randomised-response", "parameters": as_json(parameters),
+        }  # fmt: skip
         if noisy:
             cells = sorted([*row[:-3], row[-3] + row[-2] - row[-1]] for row in noisy.cells)
             facts |= {
