@@ -119,6 +119,17 @@ def test_a_plan_that_does_otherwise_than_the_policy_says_fails(made: Forged) -> 
             policy.check(Release(made.folder, made.private))
 
 
+def test_a_table_without_a_column_that_the_policy_releases_fails_whatever_the_plan_says_of_its_type(
+    made: Forged,
+) -> None:
+    edit(made.folder / "released.json", lambda old: old.update(columns=["another", *old["columns"][1:]]))
+    edit(made.kept / "plan.json", lambda old: [
+        step.update(types=[None, *step["types"][1:]]) for step in old["steps"] if step["step"] == "write"
+    ])  # fmt: skip
+    with pytest.raises(Broken, match="columns that the policy releases, and are not there"):
+        policy.check(Release(made.folder, made.private))
+
+
 def test_the_other_steps_of_a_plan_are_compared_with_the_table_alone(made: Forged) -> None:
     """And the claims say so: of how files are read, which an auditor may keep in another form, nothing is compared."""
     path = made.kept / "plan.json"

@@ -268,5 +268,6 @@ def test_the_set_of_a_lock_is_as_large_as_its_policy_and_records_ask_for(asked: 
     edit(one.kept / "plan.json", lambda file: [step.update(lock=new) for step in file["steps"] if "lock" in step])
     seal([one])
     assert old != new
-    failed = failures(funnel.audit_release(one.folder, one.private))
-    assert failed == ({"drift"} if "confidence" in asked else {"lock", "drift"} if asked else {"lock"}), failed
+    found = funnel.audit_release(one.folder, one.private)
+    assert failures(found) == ({"drift"} if "confidence" in asked else {"lock", "drift"} if asked else {"lock"})
+    assert ("the radius is not what the lock’s records ask for" in found.text()) == ("confidence" in asked)

@@ -472,6 +472,13 @@ def test_whoever_has_the_old_key_alone_is_told_that_there_is_no_list_under_it_an
     assert verified(home, key="other.pub") is not None
 
 
+def test_where_the_list_of_the_publisher_is_one_that_was_given_it_is_named(home: Path) -> None:
+    (home / "releases" / FEED).unlink()
+    found = funnel.verify(home / "releases" / nights(home)[-1], home / "sign.pub", home / "1.json")
+    (told,) = [one for one in found.findings if one.claim == "newest"]
+    assert told.status == "failed" and told.detail.startswith("1.json: it does not list this release")
+
+
 def test_a_signature_that_was_taken_away_is_missed_where_the_policy_asks_for_one(home: Path) -> None:
     """With it went every word of release.json that there was one."""
     folder = home / "releases" / nights(home)[-1]
