@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from funnel.audit.extras import (
     agreed,
     averages,
+    beside,
     bound,
     catalogue,
     composition,
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from funnel.release.written import Each
 
 EXTRAS: tuple[ModuleType, ...] = (
-    *(export, pages, catalogue, mechanism, agreed, policy, pinned, drift),
+    *(export, pages, catalogue, beside, mechanism, agreed, policy, pinned, drift),
     *(declared, noise, spent, uncertainty, rounded, truth, observer),
     *(averages, bound, fit, totals, partitions, everybody, meanings, entries, identity, repeats, composition, promises),
     *(signature, newest, table),

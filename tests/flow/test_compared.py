@@ -174,7 +174,8 @@ def test_whoever_counts_the_source_again_still_takes_its_word(made: Forged, comm
 LEFT_OF = {
     "data-export": "data file", "report": "both reports", "catalogue": "what catalogues read",
     "mechanism": "form of the mechanism", "policy": "policy asks",
-    "policy-terms": "policy asks", "lock": "its lock fixed", "drift": "drift.json", "estimate-declared": "which values",
+    "policy-terms": "policy asks", "evidence-files": "for these files",
+    "lock": "its lock fixed", "drift": "drift.json", "estimate-declared": "which values",
     "estimate-noise": "their noise", "cells": "cells.json",
     "estimate-spent": "estimates spent", "uncertainty": "uncertainty set", "rounded-beliefs": "beliefs round alike",
     "leakage-true": "at the true counts", "whole-table": "the whole table", "averages-stated": "I(S;Y)",

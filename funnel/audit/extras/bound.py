@@ -38,41 +38,44 @@ _LARGEST = 1e6
 def check(opened: Release) -> str | Unchecked:
     """The stated bound follows from the certificate in the evidence, with no solver's word. Raises Broken."""
     stated, reached = opened.manifest.utility.upper_bound, opened.manifest.utility.normalised
-    step = float(opened.manifest.step)
-    if stated is None or reached is None:
-        return Unchecked(NOT_CLAIMED + "no upper bound is stated")
-    if stated < reached - step:
+    step, several = float(opened.manifest.step), len(opened.protocol.blocks) > 1
+    if stated is not None and reached is not None and stated < reached - step:
         raise Broken("release.json", "utility.upper_bound is below what the release reached", reached, stated)
     if opened.private is None:
-        return Unchecked(NEEDS_PRIVATE)
-    if len(opened.protocol.blocks) > 1:
+        return Unchecked(NEEDS_PRIVATE if stated is not None else f"{NOT_CLAIMED}no upper bound is stated")
+    certificate = opened.solution.certificate
+    if certificate is not None and (several or opened.manifest.locked is not None):
+        raise Broken(NAME, "a certificate is told of", "one block that was solved for this release", "another protocol")
+    if stated is not None and opened.manifest.locked is not None:
+        raise Broken("release.json", "a bound is stated of a protocol that a lock fixed", "none", stated)
+    if stated is None and certificate is None:
+        return Unchecked(NOT_CLAIMED + "no upper bound is stated")
+    if several:
         return Unchecked("a bound of several blocks together is not known how to check")
     table, solution = opened.table.astype(float), opened.solution
     whole = entropy(table.sum(axis=0))
     bound = _as_stated(solution, whole, stated, step)
-    if bound >= whole - _FLOAT:
-        return f"H(X) = {whole:.6f} nats, which bounds everything"
-    certificate = solution.certificate
+    all_there_is = f"H(X) = {whole:.6f} nats, which bounds everything" if bound >= whole - _FLOAT else None
     if certificate is None:
-        return Unchecked("the evidence holds no certificate of it, only the solver's word")
+        return all_there_is or Unchecked("the evidence holds no certificate of it, only the solver's word")
     beside = 0.0 if certificate.about == "public" else entropy(table.ravel()) - entropy(table.sum(axis=1))
     proven = sum(certificate.duals) + certificate.peak + beside
-    if proven > bound + _FLOAT:
+    if proven > bound + _FLOAT and all_there_is is None:
         raise Broken(NAME, "the certificate is one of another bound", f"{bound:.9g} nats", f"{proven:.9g} nats")
     if (table.sum(axis=0) == 0).any():
         return Unchecked("a public value does not occur, so no row can be priced")
     how = _Case(opened, table, certificate).proven()
-    if isinstance(how, Unchecked):
-        return how
+    if isinstance(how, Unchecked) or all_there_is:
+        return all_there_is or how
     nats, share = (math.ceil(one * 1e6) / 1e6 for one in (bound, bound / whole))
     return f"I(X;Y) <= {nats:.6f} nats, {share:.6f} of H(X): {how}"
 
 
-def _as_stated(solution: SolutionFile, whole: float, stated: float, step: float) -> float:
-    """The bound in nats, once the manifest's figure is its share of H(X), rounded up. Raises Broken."""
+def _as_stated(solution: SolutionFile, whole: float, stated: float | None, step: float) -> float:
+    """The bound in nats, once the manifest's figure is its share of H(X), rounded up; or not told. Raises Broken."""
     bound = solution.upper_bounds[0] if len(solution.upper_bounds) == 1 else None
     share = None if bound is None else min(bound / whole, 1.0) if whole else 1.0
-    if bound is None or share is None or not share - _FLOAT <= stated <= share + step + _FLOAT:
+    if bound is None or share is None or not (stated is None or share - _FLOAT <= stated <= share + step + _FLOAT):
         what = "utility.upper_bound is not the bound that the solver certified"
         raise Broken("release.json", what, "none" if share is None else f"{share:.6f} rounded up", stated)
     return bound

@@ -26,14 +26,16 @@ from funnel.format.manifest import decimals
 CLAIM = "drift"
 TITLE = (
     "drift.json says of the lock, of the counts kept of its night and of this release’s records what these say or, of"
-    " leakage then under rldp, more, and new values become what the policy says; which values and keys are new, and how"
-    " many records have those values, is the publisher’s word"
+    " leakage then under rldp, more, and new values become what the policy says; which values and keys are new, how"
+    " many records have those values, and over a private estimate how many there were then, is the publisher’s word"
 )
 PRIVATE = True
 ORDER = 2.0
 """Of the divergence, where the notion names none."""
 _NEAR = 1e-9
 """How far figures in floating point may lie from one another."""
+_QUANTILE = 1e-6
+"""Relative: how far two ways to a quantile of χ² may lie apart, at a confidence near zero."""
 _STEP = Fraction(1, 10**9)
 Table = Counter[tuple[Label, ...]]
 """Records by the values of S and of every block."""
@@ -63,6 +65,7 @@ def check(opened: Release) -> str | Unchecked:
         ("noise", noisy, found.noisy),
         ("records", opened.records.rows, found.rows_now),
         ("values without records", empty, [*found.gone]),
+        ("keys, where rows have none", True, bool(opened.terms.identify) or found.new_keys is found.gone_keys is None),
     ])  # fmt: skip
     _check_leakage(opened, found)
     _check_unseen(opened, found)
@@ -76,6 +79,7 @@ def check(opened: Release) -> str | Unchecked:
         # An honest run says so whose counts were put back since, and one that would hide how far they moved.
         here = "" if then is None else ", and they are here"
         return Unchecked(f"it says that the counts of the lock’s night were not kept{here}")
+    _check_told(opened, found)
     if then is None:
         what = "how far apart, and leakage then, rest on the counts of the lock’s night"
         return Unchecked(f"{what}, which are not kept any more")
@@ -161,13 +165,24 @@ def _check_leakage_then(opened: Release, found: DriftFile, kept: Joint) -> str |
     return None
 
 
+def _check_told(opened: Release, found: DriftFile) -> None:
+    """Figures fit each other and tonight's records, whether or not the counts of the lock are kept. Raises Broken."""
+    own = {*opened.secret.values}
+    inside = None if found.radius is None else found.divergence is not None and found.divergence <= found.radius
+    agree(NAME, [
+        ("whether it lies in the set of the lock", inside, found.inside),
+        ("new secrets that nobody has, and gone ones that somebody has", (set(), set()),
+         ({*(found.new_secrets or ())} - own, {*(found.gone_secrets or ())} & own)),
+    ])  # fmt: skip
+
+
 def _check_radius(opened: Release, found: DriftFile, kept: Joint) -> None:
     """Where it follows from a confidence, the lock's set is as large as its own records ask for. Raises Broken."""
     asked = opened.manifest.parameters
     if found.radius is None or asked.confidence is None or found.noisy:
         return
     _, least = needed(opened, kept, asked.confidence, found.order)
-    if abs(found.radius - least) > _NEAR:
+    if abs(found.radius - least) > _NEAR + _QUANTILE * least:
         raise Broken(NAME, "the radius is not what the lock’s records ask for", least, found.radius)
 
 
@@ -179,9 +194,7 @@ def _check_moved(opened: Release, found: DriftFile, kept: Joint, now: Table) -> 
         agree(COUNTS, [("records of each value when the lock was made", sums, opened.counts.locked)])
     p, q = ([one[cell] / one.total() for cell in {**then, **now}] for one in (then, now))
     distance, divergence = sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2, _renyi(p, q, found.order)
-    inside = None if found.radius is None else found.divergence is not None and found.divergence <= found.radius
     agree(NAME, [
-        ("whether it lies in the set of the lock", inside, found.inside),
         ("new and gone secrets", (own - secrets, secrets - own),
          tuple(None if one is None else {*one} for one in (found.new_secrets, found.gone_secrets))),
     ])  # fmt: skip

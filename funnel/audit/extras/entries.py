@@ -15,6 +15,7 @@ from pathlib import Path
 from funnel.audit.extras import (
     agreed,
     averages,
+    beside,
     bound,
     composition,
     declared,
@@ -235,7 +236,8 @@ _MEASURED: tuple[Callable[[Release], object], ...] = (
     *(claims.manifest, claims.protocol, claims.stated_bound, claims.counts, claims.known),
     *(claims.minimum, claims.leakage_bound, claims.leakage_stated),
     *(drawing.draw_inputs, drawing.draw_support, drawing.draw_fit),
-    *(mechanism.check, agreed.check, policy.check, pinned.check, drift.check, declared.check, noise.check, spent.check),
+    *(beside.check, mechanism.check, agreed.check, policy.check, pinned.check, drift.check),
+    *(declared.check, noise.check, spent.check),
     *(rounded.check, truth.check, averages.check, bound.check, totals.check, partitions.check),
     *(everybody.check, identity.check, repeats.check, composition.check, promises.check),
 )

@@ -22,7 +22,8 @@ from funnel.format.sealed import SealError, unsealed
 CLAIM = "lock"
 TITLE = (
     "the protocol is, weight by weight, the one that the lock fixed, and so are cells and noisy counts; what else"
-    " lock.yaml says of its night is the publisher’s word, but for what drift.json repeats"
+    " lock.yaml says of its night, and since when the protocol is fixed, is the publisher’s word, but for what"
+    " drift.json repeats"
 )
 PRIVATE = True
 NAME = "lock.yaml"
@@ -44,6 +45,7 @@ def check(opened: Release) -> str | Unchecked:
         agree(NAME, [("rows", facts.get("rows"), sum(one)) for one in locked])
         _as_before(opened, locked)
     if private:
+        agree(NAME, [("fixed, where no lock keeps another’s protocol", None, stated.fixed)])
         cells, true, noise = noisy(private)
         rows = sorted(np.column_stack([cells, true + noise]).tolist())
         counts = _hash([[as_json(one) for one in opened.joint.alphabets], rows])
@@ -74,11 +76,15 @@ def lock_facts(opened: Release) -> dict[str, object]:
 
 
 def _asked(parameters: object, *, noisy: bool) -> object:
-    """What the lock's night has in common with tonight's: not a radius that follows from each one's own records."""
+    """What the lock's night has in common with tonight's.
+
+    Not a radius that follows from each one's own records, nor a lower ε of which the lock leaves room.
+    """
     if not isinstance(parameters, dict):
         return parameters
     own = parameters.get("confidence") is not None and not noisy
-    return {key: value for key, value in parameters.items() if value is not None and not (own and key == "radius")}
+    told = {key: value for key, value in parameters.items() if value is not None and not (own and key == "radius")}
+    return told | {"lower": True} if "lower" in told else told
 
 
 def counts_then(opened: Release) -> Joint | None:

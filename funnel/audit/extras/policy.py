@@ -37,7 +37,7 @@ TITLE = (
     "terms.json is what policy.yaml says, and there is a signature where that says so; of plan.json the steps count,"
     " solve (or measure the lock), draw and write do so, but for their SQL and types; known.json has each column's"
     " levels, under a lock that of tonight's values where drift.json tells of new ones, in the groups of files as"
-    " groups.json keeps them; its lock is of that policy"
+    " groups.json keeps them; its lock has that policy’s terms"
 )
 PRIVATE = True
 _SQL = {"step", "statements", "labelled", "cells", "codes", "statement", "types", "kind"}

@@ -72,7 +72,7 @@ def _untold(opened: Release) -> str | Unchecked:
     if manifest.totals == "free":
         return Unchecked(NOT_CLAIMED + "the protocol is that of a lock, and totals may move")
     if manifest.locked.fixed is not None:
-        return Unchecked("the protocol was fixed at the counts of another night than its lock’s, which are not kept")
+        return Unchecked("the protocol was fixed at counts of another night than its lock’s, which are not looked at")
     if (then := counts_then(opened)) is None:
         return Unchecked("the counts of the lock’s night are not kept any more")
     off = max(max(map(abs, _off(block, then.of_axis(axis)))) for axis, block in enumerate(_plain(opened), start=1))
@@ -104,12 +104,14 @@ def _block(opened: Release, index: int, told: Totals) -> str | Unchecked:
     said = f"{', '.join(block.columns)}: totals {kept}, expected distance {float(changed):.6f}"
     if told.prices is None:
         return f"{said}, no bound of it claimed"
+    loose = sum(abs(Fraction(price) * one) for price, one in zip(told.prices, off, strict=True)) / int(each.sum())
+    if Fraction(told.optimum) > changed + (0 if told.deviation is None else loose) + _NEAR:
+        raise Broken(NAME, "the protocol is better than the optimum that is stated", told.optimum, float(changed))
     proven = _proven(opened, index, counts, told)
     if isinstance(proven, Unchecked):
         return proven
     if Fraction(told.optimum) > proven + _NEAR:
         raise Broken(NAME, "the prices show less than the optimum that is stated", told.optimum, float(proven))
-    loose = sum(abs(Fraction(price) * one) for price, one in zip(told.prices, off, strict=True)) / int(each.sum())
     least = proven if told.deviation is None else proven - loose
     if changed < least:
         raise Broken(NAME, "the protocol is better than its prices allow", float(least), float(changed))

@@ -21,7 +21,7 @@ LEFT = (
     "the data file, names of columns and labels in it, both reports and what catalogues read: their hashes are stated,"
     " and whatever stands in them, in words or numbers, passes here (extras write them again)",
     "what cells.json, distances.json and known.json say of columns inside cells, and of values before any are merged",
-    "whether the policy asks for what release.json promises, and its lock fixed this protocol; drift.json",
+    "whether the policy asks for what is promised, and for these files, and its lock fixed the protocol; drift.json",
     "the form of the mechanism, utility and its bound, totals that stay, and I(S;Y) where no notion bounds it",
     "which values a private estimate is about, the counts of which hour, their noise, and what estimates spent",
     "the leakage at the true counts beside noisy ones, and at other tables whose beliefs round alike",
