@@ -390,6 +390,29 @@ def test_rows_of_a_lock_that_are_said_to_be_those_of_another_night_have_its_coun
     assert found.endswith(gone)
 
 
+def test_a_hash_of_all_rows_is_held_to_the_last_night_of_it_that_is_kept(night: Folder) -> None:
+    """That of a night between is lost, and the one before is here."""
+    terms = {"source": {"table": "t.parquet"}, "draws": {"kind": "fresh"}, "accept": "unbounded"}
+    people = everybody()
+    for rows in (people, people, [(s, str((int(x) + 1) % 3)) for s, x in people]):
+        night.write(rows)
+        funnel.run(write_policy(night.path, **TERMS | terms))
+    assert night.audited() == set()
+    private = night.path / "private"
+    first, second, third = sorted(private.glob("2*"))
+    content, lines = json.loads((first / "people.json").read_text())["content"], lines_of(private)
+    edit(third / "people.json", lambda file: file.update(content=content))
+    whole = {"content": content, "people_sha256": sha((third / "people.json").read_bytes())}
+    lines[2]["entry"]["identity"] |= whole | {"secret": first.name, "numbered": first.name}
+    for one in lines[2]["entry"]["drawn"]:
+        one["since"] = [first.name] * len(one["columns"])
+    rechain(private, lines)
+    (second / "people.json").unlink()
+    seal([Forged(night.path / "releases" / third.name, third)])
+    found = detail(funnel.audit_release(night.path / "releases" / third.name, private), "ledger-identity")
+    assert f"its hash says that all rows are those of {first.name}" in found
+
+
 @pytest.mark.parametrize("missing", ["error", "drop"])
 def test_rows_that_are_nobodys_are_those_counted_and_those_left_out(night: Folder, missing: str) -> None:
     """More of them would excuse other counts, as if they had been left out."""

@@ -43,12 +43,11 @@ def check(opened: Release) -> str | Unchecked:
     named = one_table(opened, before)
     earlier = [_night(opened, one) for one in before]
     blind = opened.terms.estimate.kind == "private"
-    # The last one does: those before it are held to each other where it is audited.
-    plain = [night for night, one in zip(earlier, before, strict=True) if not one.noisy]
-    same = None if blind else next((one for one in reversed(plain) if one.content == own.content), None)
+    plain = zip(reversed(earlier), reversed(before), strict=True)
+    alike = [] if blind else [(night, one) for night, one in plain if not one.noisy and night.content == own.content]
+    # Back to the last one of which all is kept: those before it are held to each other where it is audited.
     gone = ""
-    if same is not None:
-        entered = next(one for one in before if one.release == same.release)
+    for same, entered in alike:
         kept = _counts(opened, entered)
         finer = _knowable(opened, entered, kept)
         same_rows((own, same), (opened.counts, kept), finer)
@@ -56,7 +55,10 @@ def check(opened: Release) -> str | Unchecked:
         lost = "no digest is kept" if same.digest is None else f"no counts are {listed}" if kept is None else ""
         if not lost and finer is None and known.NAME in opened.evidence.files:
             lost = f"no {known.NAME} is {listed}"
-        gone = lost and f"; {lost} of {same.release}, whose rows these are said to be"
+        if not lost:
+            gone = ""
+            break
+        gone = gone or f"; {lost} of {same.release}, whose rows these are said to be"
     found = identify(own, earlier, blind=blind, finer=opened.manifest.parameters.knows is not None)
     told, file = entry.identity, own.digest
     mine = file.table, file.content, told.people_sha256
