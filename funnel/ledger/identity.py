@@ -59,6 +59,15 @@ def identify(
     return (_ByName if blind else _Comparison)(tonight, earlier, finer=finer).found()
 
 
+def least_assumed(
+    tonight: Night, earlier: Sequence[Night], numbered: str, since: Sequence[Sequence[str]], *,
+    blind: bool = False, finer: bool = False,
+) -> tuple[Assumed, ...]:  # fmt: skip
+    """What a release of such a numbering and such versions assumes of some earlier ones: of more, it is no less."""
+    found = (_ByName if blind else _Comparison)(tonight, earlier, finer=finer)
+    return found.assumed(numbered, since)
+
+
 class _Comparison:
     def __init__(self, tonight: Night, earlier: Sequence[Night], *, finer: bool) -> None:
         self.tonight, self.latest, self.finer = tonight, list(reversed(earlier)), finer
@@ -96,6 +105,10 @@ class _Comparison:
         relevant = [night for night in self.latest if self._relevant(night, since)]
         secret, assumes = self._secret(numbered), self._assumes(relevant, numbered)
         return Identified(numbered, secret, since, assumes, self._seen(relevant, numbered))
+
+    def assumed(self, numbered: str, since: Sequence[Sequence[str]]) -> tuple[Assumed, ...]:
+        """What no digest shows of those that drew from tonight's columns, by a numbering and versions that are told."""
+        return self._assumes([night for night in self.latest if self._relevant(night, since)], numbered)
 
     def _numbered(self) -> str:
         """The first release with the same identifiers; tonight's where none has."""

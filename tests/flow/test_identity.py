@@ -390,8 +390,9 @@ def test_rows_of_a_lock_that_are_said_to_be_those_of_another_night_have_its_coun
     assert found.endswith(gone)
 
 
-def test_a_hash_of_all_rows_is_held_to_the_last_night_of_it_that_is_kept(night: Folder) -> None:
-    """That of a night between is lost, and the one before is here."""
+@pytest.mark.parametrize("kept", ["the one before", "all by now", "counts"])
+def test_a_hash_of_all_rows_is_held_to_whatever_is_kept_of_nights_that_have_it(night: Folder, kept: str) -> None:
+    """Digests of nights before are lost, or were by the ledger when the release was made."""
     terms = {"source": {"table": "t.parquet"}, "draws": {"kind": "fresh"}, "accept": "unbounded"}
     people = everybody()
     for rows in (people, people, [(s, str((int(x) + 1) % 3)) for s, x in people]):
@@ -407,10 +408,37 @@ def test_a_hash_of_all_rows_is_held_to_the_last_night_of_it_that_is_kept(night: 
     for one in lines[2]["entry"]["drawn"]:
         one["since"] = [first.name] * len(one["columns"])
     rechain(private, lines)
-    (second / "people.json").unlink()
+    if kept == "all by now":
+        lines[2]["entry"]["identity"]["lost"] = [first.name, second.name]
+        rechain(private, lines)
+    else:
+        (second / "people.json").unlink()
+    if kept == "counts":
+        (first / "people.json").unlink()
+    if kept == "the one before":
+        (second / "counts.json").unlink()
     seal([Forged(night.path / "releases" / third.name, third)])
     found = detail(funnel.audit_release(night.path / "releases" / third.name, private), "ledger-identity")
-    assert f"its hash says that all rows are those of {first.name}" in found
+    said = first if kept == "the one before" else second
+    assert f"its hash says that all rows are those of {said.name}" in found
+
+
+def test_a_digest_that_is_lost_excuses_nothing_that_another_one_shows(night: Folder) -> None:
+    """Tonight's entry takes nothing for granted, and values are others than last night, whose digest is here."""
+    people = everybody()
+    some = [(s, str((int(x) + (i % 10 == 0)) % 3)) for i, (s, x) in enumerate(people)]
+    for rows in (people, people, some):
+        night(rows, accept="unbounded")
+    assert night.audited() == set()
+    private = night.path / "private"
+    first, _, third = sorted(private.glob("2*"))
+    lines = lines_of(private)
+    assert lines[2]["entry"]["identity"]["assumes"]
+    lines[2]["entry"]["identity"]["assumes"] = []
+    rechain(private, lines)
+    (first / "people.json").unlink()
+    found = detail(funnel.audit_release(night.path / "releases" / third.name, private), "ledger-identity")
+    assert "identity.assumes" in found
 
 
 @pytest.mark.parametrize("missing", ["error", "drop"])

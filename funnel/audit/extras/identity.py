@@ -23,7 +23,7 @@ from funnel.format.counts import CountsFile
 from funnel.format.journal import NAME, Identity, ReleaseEntry
 from funnel.format.known import KnownFile
 from funnel.format.terms import TermsFile
-from funnel.ledger.identity import identify
+from funnel.ledger.identity import identify, least_assumed
 from funnel.ledger.nights import Night, Table
 from funnel.ledger.whose import by_value, granted
 from funnel.text import some
@@ -43,12 +43,13 @@ def check(opened: Release) -> str | Unchecked:
     named = one_table(opened, before)
     earlier = [_night(opened, one) for one in before]
     blind = opened.terms.estimate.kind == "private"
-    plain = zip(reversed(earlier), reversed(before), strict=True)
-    alike = [] if blind else [(night, one) for night, one in plain if not one.noisy and night.content == own.content]
+    # What is here by now is compared, whatever the run found.
+    nights = ((_night(opened, one, found=True), one) for one in reversed(before) if not one.noisy)
+    alike = [] if blind else [(night, one) for night, one in nights if night.content == own.content]
     # Back to the last one of which all is kept: those before it are held to each other where it is audited.
     gone = ""
     for same, entered in alike:
-        kept = _counts(opened, entered)
+        kept = _counts(opened, entered, found=True)
         finer = _knowable(opened, entered, kept)
         same_rows((own, same), (opened.counts, kept), finer)
         listed = "kept, with the list that names them,"
@@ -59,7 +60,8 @@ def check(opened: Release) -> str | Unchecked:
             gone = ""
             break
         gone = gone or f"; {lost} of {same.release}, whose rows these are said to be"
-    found = identify(own, earlier, blind=blind, finer=opened.manifest.parameters.knows is not None)
+    by = {"blind": blind, "finer": opened.manifest.parameters.knows is not None}
+    found = identify(own, earlier, **by)
     told, file = entry.identity, own.digest
     mine = file.table, file.content, told.people_sha256
     identity = Identity(*mine, found.numbered, found.secret, found.assumes, found.seen, told.lost)
@@ -70,7 +72,10 @@ def check(opened: Release) -> str | Unchecked:
             ("versions of columns", found.since, tuple(one.since for one in entry.drawn)),
         ])  # fmt: skip
     except Broken:
-        if all(one.release in told.lost or (one.digest and one.hides()) for one in earlier):
+        here = [one for one in earlier if one.release not in told.lost and one.digest and one.hides()]
+        least = least_assumed(own, here, told.numbered, [one.since for one in entry.drawn], **by)
+        whole = all(one in here or one.release in told.lost for one in earlier)
+        if whole or not {*least} <= {*told.assumes}:
             raise
         return Unchecked("digests or counts of earlier releases are not kept any more")
     seen = identity.seen
@@ -79,10 +84,10 @@ def check(opened: Release) -> str | Unchecked:
     return f"assumes {' and '.join(identity.assumes) or 'nothing'}{people_seen}{gone}{without}{named}"
 
 
-def _night(opened: Release, entry: ReleaseEntry) -> Night:
-    """A release of the ledger, with what is kept of its evidence and its protocol."""
+def _night(opened: Release, entry: ReleaseEntry, *, found: bool = False) -> Night:
+    """A release of the ledger, with what is kept of it: what tonight's run went by, or what is `found` by now."""
     own, told = entry.release == opened.manifest.release, entry.identity
-    lost = entry.release in opened.entries[-1].identity.lost
+    lost = not found and entry.release in opened.entries[-1].identity.lost
     folder = opened.folder if own else opened.root / entry.release
 
     def protocol() -> tuple[AnyProtocol, ...] | None:
@@ -103,12 +108,13 @@ def _counted(opened: Release, entry: ReleaseEntry, column: str) -> Table | None:
     return None if file is None else by_value(joint_of(file.secret, file.blocks, file.cells), column)
 
 
-def _counts(opened: Release, entry: ReleaseEntry) -> CountsFile | None:
-    """The counts of a release; None where they are gone, or were for tonight's run."""
+def _counts(opened: Release, entry: ReleaseEntry, *, found: bool = False) -> CountsFile | None:
+    """The counts of a release; None where they are gone, or were for tonight's run and are not asked as `found`."""
     own = opened.entries[-1]
     if entry is own:
         return opened.counts
-    raw = None if entry.release in own.identity.lost else kept_file(opened, entry, counts.NAME)
+    lost = not found and entry.release in own.identity.lost
+    raw = None if lost else kept_file(opened, entry, counts.NAME)
     return None if raw is None else parsed(CountsFile, counts.NAME, raw)
 
 

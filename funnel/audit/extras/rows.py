@@ -40,22 +40,23 @@ def same_rows(
         what = f"its hash of all rows is that of {night.release}, which read other columns"
         raise Broken(people.NAME, what, read[1], read[0])
     one, other = own.digest, night.digest
-    if one is None or other is None:
+    if one is None:
         return
-    if one.key != other.key:
+    if other is not None and one.key != other.key:
         what = f"its hash of all rows is that of {night.release}, and it was made with another key"
         raise Broken(people.NAME, what, other.key, one.key)
     pairs = [*zip(*columns, strict=True)]
-    found = [("rows", one.rows == other.rows)]
+    then = one.rows if other is None else other.rows  # as many, if all are the same
+    found = [("rows", one.rows == then)]
     if counted[1] is not None:
         tables = _cells(counted[0]), _cells(counted[1])
-        out = one.rows - tables[0].total(), other.rows - tables[1].total()
+        out = one.rows - tables[0].total(), then - tables[1].total()
         found += _counts(nights, pairs, out, tables)
         if told is not None:
             less = _less(nights, pairs, out)
             by_known = known_alike(pairs, told, _alike(pairs), less)
             found.append((KNOWN, by_known is not None and _may_be(by_known, less)))
-    if one.entity is not None:
+    if one.entity is not None and other is not None:
         both = Shared(own, night, (one, other))
         kept = both.secret_kept()
         names = [mine.name for (mine, _), same in zip(pairs, _alike(pairs), strict=True) if same]

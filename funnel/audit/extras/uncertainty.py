@@ -48,7 +48,7 @@ def needed(opened: Release, joint: Joint, confidence: float, order: float) -> tu
         raise Broken(NAME, "what noise adds is known at order 2 alone", 2, order)
     if private is not None:
         return cells, despite_noise(private, confidence)
-    spread = _quantile(cells - 1, chance) / joint.rows if cells > 1 else 0.0
+    spread = _quantile(cells - 1, chance, confidence) / joint.rows if cells > 1 else 0.0
     return cells, math.log1p(spread) if order == 2 else order / 2 * spread
 
 
@@ -63,7 +63,8 @@ def despite_noise(private: Private, confidence: float) -> float:
     wide, rows = width(private, confidence), int(true.sum())
     found = true + noise
     stay = found >= 2 * wide
-    square = _quantile(len(found) - 1, (1 - confidence) / 2) / rows if len(found) > 1 else 0.0
+    half = (1 - confidence) / 2
+    square = _quantile(len(found) - 1, half, 1 - half) / rows if len(found) > 1 else 0.0
     low, high, share = (
         (found[stay] - wide) / rows,
         (found[stay] + wide) / rows,
@@ -78,8 +79,8 @@ def despite_noise(private: Private, confidence: float) -> float:
     return math.log1p((math.sqrt(square) + moved) ** 2 + min(gone * gone, 1.0))
 
 
-def _quantile(degrees: int, chance: float) -> float:
-    """What χ² with so many degrees of freedom exceeds with this chance."""
-    from scipy.special import chdtri
+def _quantile(degrees: int, above: float, below: float) -> float:
+    """What χ² with so many degrees of freedom exceeds with one chance, by whichever of both has its digits."""
+    from scipy.special import chdtri, gammaincinv
 
-    return float(chdtri(degrees, chance))
+    return float(chdtri(degrees, above) if above < below else 2 * gammaincinv(degrees / 2, below))
