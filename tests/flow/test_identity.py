@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -421,6 +422,34 @@ def test_a_hash_of_all_rows_is_held_to_whatever_is_kept_of_nights_that_have_it(n
     found = detail(funnel.audit_release(night.path / "releases" / third.name, private), "ledger-identity")
     said = first if kept == "the one before" else second
     assert f"its hash says that all rows are those of {said.name}" in found
+
+
+@pytest.mark.parametrize("public", [["x"], [["x", "z"]]], ids=["alone", "in a block of two"])
+def test_people_of_rows_that_are_said_to_be_the_same_have_the_values_that_both_nights_name(
+    night: Folder, public: list[Any], key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One night has rare values under `other`, and so other names: as many have each value, and they are others."""
+    monkeypatch.setenv("FUNNEL_KEY", key)
+    terms = {"accept": "unbounded", "estimate": {"minimum": 5}, "source": {"table": "t.parquet", "entity": "id"}}
+    few = {"name": "x", "top": 2, "unseen": "other"}
+    top: list[Any] = [[few, "z"]] if len(public[0]) > 1 else [few]
+    rows = [(i, "ab"[i % 2], str(min(i % 7, 2)), "uv"[i % 3 > 0]) for i in range(420)]
+    swapped, halves = list(rows), {s: [[], []] for s in "ab"}
+    for place, (_, s, x, z) in enumerate(rows):
+        if x in "01" and z == "v":
+            halves[s][int(x)].append(place)
+    for ones, others in halves.values():
+        for one, other in zip(ones[:20], others[:20], strict=True):
+            for place, x in ((one, "1"), (other, "0")):
+                swapped[place] = (rows[place][0], rows[place][1], x, rows[place][3])
+    for people, blocks in ((rows, top), (swapped, public)):
+        table = ", ".join(str(row) for row in people)
+        duckdb.sql(f"COPY (SELECT * FROM (VALUES {table}) t(id, s, x, z)) TO '{night.path}/t.parquet' (FORMAT parquet)")
+        funnel.run(write_policy(night.path, **TERMS | terms | {"public": blocks}))
+    assert night.audited() == set()
+    first, release, private = said_to_be_the_same(night)
+    found = detail(funnel.audit_release(release, private), "ledger-identity")
+    assert f"its hash says that all rows are those of {first.name}: x of them are not" in found
 
 
 def test_a_digest_that_is_lost_excuses_nothing_that_another_one_shows(night: Folder) -> None:

@@ -44,22 +44,23 @@ def check(opened: Release) -> str | Unchecked:
     earlier = [_night(opened, one) for one in before]
     blind = opened.terms.estimate.kind == "private"
     # What is here by now is compared, whatever the run found.
-    nights = ((_night(opened, one, found=True), one) for one in reversed(before) if not one.noisy)
+    nights = ((_night(opened, one, found=True), one) for one in reversed(before))
     alike = [] if blind else [(night, one) for night, one in nights if night.content == own.content]
-    # Back to the last one of which all is kept: those before it are held to each other where it is audited.
-    gone = ""
+    gone, whole = "", set[str]()
     for same, entered in alike:
-        kept = _counts(opened, entered, found=True)
+        if same.sha256 in whole:
+            continue  # the same digest, byte for byte: nights of a table that does not change have one
+        kept = None if entered.noisy else _counts(opened, entered, found=True)  # noise is of no rows
         finer = _knowable(opened, entered, kept)
         same_rows((own, same), (opened.counts, kept), finer)
         listed = "kept, with the list that names them,"
-        lost = "no digest is kept" if same.digest is None else f"no counts are {listed}" if kept is None else ""
-        if not lost and finer is None and known.NAME in opened.evidence.files:
+        bare = kept is None and not entered.noisy
+        lost = "no digest is kept" if same.digest is None else f"no counts are {listed}" if bare else ""
+        if not lost and finer is None and not entered.noisy and known.NAME in opened.evidence.files:
             lost = f"no {known.NAME} is {listed}"
         if not lost:
-            gone = ""
-            break
-        gone = gone or f"; {lost} of {same.release}, whose rows these are said to be"
+            whole.add(same.sha256)
+        gone = "" if whole else gone or f"; {lost} of {same.release}, whose rows these are said to be"
     by = {"blind": blind, "finer": opened.manifest.parameters.knows is not None}
     found = identify(own, earlier, **by)
     told, file = entry.identity, own.digest
@@ -74,8 +75,8 @@ def check(opened: Release) -> str | Unchecked:
     except Broken:
         here = [one for one in earlier if one.release not in told.lost and one.digest and one.hides()]
         least = least_assumed(own, here, told.numbered, [one.since for one in entry.drawn], **by)
-        whole = all(one in here or one.release in told.lost for one in earlier)
-        if whole or not {*least} <= {*told.assumes}:
+        all_here = all(one in here or one.release in told.lost for one in earlier)
+        if all_here or not {*least} <= {*told.assumes}:
             raise
         return Unchecked("digests or counts of earlier releases are not kept any more")
     seen = identity.seen

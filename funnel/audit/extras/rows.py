@@ -62,10 +62,26 @@ def same_rows(
         names = [mine.name for (mine, _), same in zip(pairs, _alike(pairs), strict=True) if same]
         found += [("people", both.sizes == [len(both)] * 2), ("secrets", kept is None or bool(kept.all()))]
         found += [(name, both.texts(0, name) == both.texts(1, name)) for name in names]
+        found += [(mine.name, _kept(both, mine, then)) for mine, then in pairs if mine.base == then.base]
     for name, same in found:
         if not same:
             what = f"its hash says that all rows are those of {night.release}: {name} of them are not"
             raise Broken(people.NAME, what, "the same", "others")
+
+
+def _kept(both: Shared, mine: Column, then: Column) -> bool:
+    """Whether nobody has another value of a column, as far as both nights name their values.
+
+    Of a block of several, a combination may be without a name though each of its values has one.
+    """
+    if len(mine.block.columns) == len(then.block.columns) == 1:
+        kept = both.kept(mine.name)
+        return kept is None or bool(kept.all())
+    found = both.texts(0, mine.name), both.texts(1, mine.name)
+    if found[0] is None or found[1] is None:
+        return True
+    told = zip(both.drawn(0, mine.name, found[0]), both.drawn(1, mine.name, found[1]), strict=True)
+    return all(now == was or OTHER in (now, was) for now, was in told)
 
 
 def _cells(file: CountsFile) -> Cells:
