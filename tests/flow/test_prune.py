@@ -84,7 +84,8 @@ def test_the_audit_of_the_folder_knows_what_was_pruned_and_checks_what_stays(mad
     pruned = found.releases[0]
     shown = {one.claim for one in pruned.findings if one.status == "passed"}
     again = {"counts", "leakage-bound", "leakage-stated", "draw-inputs", "draw-support", "draw-fit", "policy-terms",
-             "protocol", "stated-bound", "minimum", "mechanism", "policy", "averages-stated", "evidence-files"}  # fmt: skip
+             "protocol", "stated-bound", "minimum", "mechanism", "policy", "averages-stated",
+             "evidence-files"}  # fmt: skip
     entered = {"ledger-chain", "ledger-entry", "ledger-drawn", "ledger-identity", "ledger-composed", "ledger-promises"}
     assert shown == {"pruned", "manifest", "evidence", "signature", "newest"} | again | entered
     assert f"{nights(made)[0]}: pruned 20" in found.text()
