@@ -13,8 +13,8 @@ from functools import wraps
 from pathlib import Path
 
 from funnel.audit.extras.base import Release
-from funnel.audit.extras.earlier import Missing, as_entered, copy_of
-from funnel.audit.extras.parts import archived
+from funnel.audit.extras.earlier import Missing, as_entered
+from funnel.audit.extras.parts import archived, copy_of
 from funnel.audit.kernel import claims
 from funnel.audit.kernel.check import PRIVATE, PUBLISHED, Claims, findings
 from funnel.audit.kernel.opened import Once, Opened, content, holds_only, parsed

@@ -45,7 +45,8 @@ def cells_of(private: Path, entries: Sequence[ReleaseEntry]) -> set[str] | None:
         raw = read_kept(_path(private, sha256))
         if raw is None or hashlib.sha256(raw).hexdigest() != sha256:
             return None
-        found.add(json.loads(raw)["files"][cells.NAME]["sha256"])
+        listed = json.loads(raw)["files"].get(cells.NAME)
+        found |= {listed["sha256"]} if listed else set()
     return found
 
 

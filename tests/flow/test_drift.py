@@ -244,7 +244,11 @@ def test_rows_in_no_cell_are_left_out_where_a_column_of_the_block_says_so(rules,
         drift._check_unseen(opened, found)
 
 
-@pytest.mark.parametrize("asked", [{"confidence": 0.95}, {"radius": 0.01}, {}], ids=["confidence", "radius", "lip"])
+@pytest.mark.parametrize(
+    "asked",
+    [{"confidence": 0.95}, {"confidence": 1e-12}, {"radius": 0.01}, {}],
+    ids=["confidence", "hardly any", "radius", "lip"],
+)
 def test_the_set_of_a_lock_is_as_large_as_its_policy_and_records_ask_for(asked: Json, tmp_path: Path) -> None:
     """Wider, the night lies inside it; smaller, less was said to leak then."""
     robust: Json = {"privacy": {"notion": "rldp", "epsilon": 1.5} | asked, "mechanism": "polyopt"}

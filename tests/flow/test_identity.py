@@ -346,7 +346,8 @@ def said_to_be_the_same(night: Folder, **changes: Any) -> tuple[Path, Path, Path
     private = night.path / "private"
     both = sorted(private.glob("2*"))
     content, lines = json.loads((both[0] / "people.json").read_text())["content"], lines_of(private)
-    for folder, line in zip(both, lines, strict=True):
+    entered = [line for line in lines if "release" in line["entry"]]
+    for folder, line in zip(both, entered, strict=True):
         edit(folder / "people.json", lambda file: file.update({"content": content, **changes}))
         digest = {"content": content, "people_sha256": sha((folder / "people.json").read_bytes())}
         line["entry"]["identity"] |= digest | {"secret": both[0].name, "numbered": both[0].name}
@@ -389,6 +390,18 @@ def test_rows_of_a_lock_that_are_said_to_be_those_of_another_night_have_its_coun
     found = detail(funnel.audit_release(release, private), "ledger-identity")
     gone = f"no counts are kept, with the list that names them, of {first.name}, whose rows these are said to be"
     assert found.endswith(gone)
+
+
+def test_a_night_over_noise_has_a_digest_of_its_rows(night: Folder) -> None:
+    """Its counts are of none, and are not compared; who had which value is."""
+    people, terms = everybody(), {"accept": "unbounded"}
+    values = {"s": sorted({s for s, _ in people}), "x": sorted({x or "" for _, x in people})}
+    night(people, **terms, estimate={"kind": "private", "epsilon": 1.0, "minimum": 1, "values": values})
+    night([(s, str((int(x) + (i % 5 == 0)) % 3)) for i, (s, x) in enumerate(people)], **terms)
+    assert night.audited() == set()
+    first, release, private = said_to_be_the_same(night)
+    found = detail(funnel.audit_release(release, private), "ledger-identity")
+    assert f"its hash says that all rows are those of {first.name}: x of them are not" in found
 
 
 @pytest.mark.parametrize("kept", ["the one before", "all by now", "counts"])

@@ -23,13 +23,12 @@ from funnel.format import (
     solution,
 )
 from funnel.format import terms as terms_file
+from funnel.format.manifest import REPORTS
 
 CLAIM = "evidence-files"
 TITLE = "evidence.json lists the files that a release of its kind has, and no other, as of a lock, of cells, or a proof"
 PRIVATE = True
-_ALWAYS = {
-    counts.NAME, draws.NAME, people.NAME, solution.NAME, terms_file.NAME, POLICY, PLAN, "report.json", "report.html",
-}  # fmt: skip
+_ALWAYS = {counts.NAME, draws.NAME, people.NAME, solution.NAME, terms_file.NAME, POLICY, PLAN, *REPORTS}
 _OTHERS = {population.NAME, groups.NAME}
 """What other claims ask for."""
 

@@ -34,8 +34,6 @@ ORDER = 2.0
 """Of the divergence, where the notion names none."""
 _NEAR = 1e-9
 """How far figures in floating point may lie from one another."""
-_QUANTILE = 1e-6
-"""Relative: how far two ways to a quantile of χ² may lie apart, at a confidence near zero."""
 _STEP = Fraction(1, 10**9)
 Table = Counter[tuple[Label, ...]]
 """Records by the values of S and of every block."""
@@ -182,7 +180,7 @@ def _check_radius(opened: Release, found: DriftFile, kept: Joint) -> None:
     if found.radius is None or asked.confidence is None or found.noisy:
         return
     _, least = needed(opened, kept, asked.confidence, found.order)
-    if abs(found.radius - least) > _NEAR + _QUANTILE * least:
+    if abs(found.radius - least) > _NEAR:
         raise Broken(NAME, "the radius is not what the lock’s records ask for", least, found.radius)
 
 

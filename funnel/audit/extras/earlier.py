@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from funnel.audit.extras.base import Release
-from funnel.audit.extras.parts import archived, kept_file
+from funnel.audit.extras.parts import archived, copy_of, kept_file
 from funnel.audit.kernel.opened import Once, content
 from funnel.audit.kernel.verdict import Broken
 from funnel.format import cells, evidence, manifest, people, protocol
 from funnel.format.cells import Wide
 from funnel.format.journal import Line, ReleaseEntry
 from funnel.format.manifest import FileEntry
-from funnel.format.protocol import FOLDER, ProtocolFile
+from funnel.format.protocol import ProtocolFile
 
 
 class Missing(Exception):  # noqa: N818 - nothing is wrong: somebody took it away, or lost it
@@ -88,11 +88,6 @@ class Earlier(Release):
         if (raw := kept_file(self, own, name)) is None:
             raise Missing(name if (self.folder / evidence.NAME).is_file() else evidence.NAME)
         return raw
-
-
-def copy_of(opened: Release, sha256: str) -> Path:
-    """Where the private folder keeps a published file for good."""
-    return opened.root / FOLDER / f"{sha256}.json"
 
 
 def as_entered(own: ReleaseEntry, sha256: str, *copies: Path) -> bytes:

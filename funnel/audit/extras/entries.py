@@ -39,7 +39,8 @@ from funnel.audit.extras import (
 from funnel.audit.extras.absence import Everybody, PromiseTerms, entered, leaving_out
 from funnel.audit.extras.base import Release
 from funnel.audit.extras.digests import digest, fits
-from funnel.audit.extras.earlier import Earlier, Missing, copy_of
+from funnel.audit.extras.earlier import Earlier, Missing
+from funnel.audit.extras.parts import copy_of
 from funnel.audit.extras.policy import PLAN, POLICY
 from funnel.audit.kernel import claims, drawing
 from funnel.audit.kernel.verdict import NOT_CLAIMED, Broken, Unchecked, agree, counted
@@ -119,7 +120,7 @@ def _of_cells(one: Earlier) -> tuple[str, ...]:
     """SHA-256 of its cells.json, once for each release.json; nothing where it has none, or nobody knows."""
     told, asked = _CELLS.get(one.own.manifest_sha256), any(block.inside for block in one.own.drawn)
     if told is None and asked:
-        with suppress(Missing, Broken):
+        with suppress(Missing, Broken, KeyError):
             told = _CELLS[one.own.manifest_sha256] = one.manifest.files[cells.NAME].sha256
     return () if told is None else (told,)
 

@@ -43,24 +43,7 @@ def check(opened: Release) -> str | Unchecked:
     named = one_table(opened, before)
     earlier = [_night(opened, one) for one in before]
     blind = opened.terms.estimate.kind == "private"
-    # What is here by now is compared, whatever the run found.
-    nights = ((_night(opened, one, found=True), one) for one in reversed(before))
-    alike = [] if blind else [(night, one) for night, one in nights if night.content == own.content]
-    gone, whole = "", set[str]()
-    for same, entered in alike:
-        if same.sha256 in whole:
-            continue  # the same digest, byte for byte: nights of a table that does not change have one
-        kept = None if entered.noisy else _counts(opened, entered, found=True)  # noise is of no rows
-        finer = _knowable(opened, entered, kept)
-        same_rows((own, same), (opened.counts, kept), finer)
-        listed = "kept, with the list that names them,"
-        bare = kept is None and not entered.noisy
-        lost = "no digest is kept" if same.digest is None else f"no counts are {listed}" if bare else ""
-        if not lost and finer is None and not entered.noisy and known.NAME in opened.evidence.files:
-            lost = f"no {known.NAME} is {listed}"
-        if not lost:
-            whole.add(same.sha256)
-        gone = "" if whole else gone or f"; {lost} of {same.release}, whose rows these are said to be"
+    gone = "" if blind else _rows_again(opened, own)
     by = {"blind": blind, "finer": opened.manifest.parameters.knows is not None}
     found = identify(own, earlier, **by)
     told, file = entry.identity, own.digest
@@ -75,14 +58,46 @@ def check(opened: Release) -> str | Unchecked:
     except Broken:
         here = [one for one in earlier if one.release not in told.lost and one.digest and one.hides()]
         least = least_assumed(own, here, told.numbered, [one.since for one in entry.drawn], **by)
-        all_here = all(one in here or one.release in told.lost for one in earlier)
-        if all_here or not {*least} <= {*told.assumes}:
+        whole = all(one in here or one.release in told.lost for one in earlier)
+        if whole or not {*least} <= {*told.assumes}:
             raise
         return Unchecked("digests or counts of earlier releases are not kept any more")
     seen = identity.seen
     people_seen = "" if seen is None else f", {seen.people:.2%} of the sample were among those read for {seen.since}"
     without = f"; that run went by no digest and counts of {some(told.lost, 3)}" if told.lost else ""
     return f"assumes {' and '.join(identity.assumes) or 'nothing'}{people_seen}{gone}{without}{named}"
+
+
+def _rows_again(opened: Release, own: Night) -> str:
+    """Rows that a hash says are those of earlier nights are, by what is here now; which files that rests on are gone.
+
+    Raises Broken.
+    """
+    gone, whole = "", set[str]()
+    for entry in reversed(opened.entries[:-1]):
+        night = _night(opened, entry, found=True)
+        if night.content != own.content or night.sha256 in whole:
+            continue  # a table that does not change has one digest, byte for byte
+        kept = None if entry.noisy else _counts(opened, entry, found=True)
+        finer = _knowable(opened, entry, kept)
+        same_rows((own, night), (opened.counts, kept), finer)
+        if entry.noisy:
+            continue  # its counts are of no rows
+        if lost := _lost(opened, night, kept, finer):
+            gone = gone or f"; {lost} of {night.release}, whose rows these are said to be"
+        else:
+            whole.add(night.sha256)
+    return "" if whole else gone
+
+
+def _lost(opened: Release, night: Night, kept: CountsFile | None, finer: object) -> str:
+    """What is not here of an earlier night to compare rows with, in words; nothing where all is."""
+    listed = "kept, with the list that names them,"
+    if night.digest is None:
+        return "no digest is kept"
+    if kept is None:
+        return f"no counts are {listed}"
+    return f"no {known.NAME} is {listed}" if finer is None and known.NAME in opened.evidence.files else ""
 
 
 def _night(opened: Release, entry: ReleaseEntry, *, found: bool = False) -> Night:

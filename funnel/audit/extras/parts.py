@@ -163,13 +163,18 @@ def kept_file(opened: Release, entry: ReleaseEntry, name: str) -> bytes | None:
     return raw
 
 
+def copy_of(opened: Release, sha256: str) -> Path:
+    """Where the private folder keeps a published file for good."""
+    return opened.root / FOLDER / f"{sha256}.json"
+
+
 def archived(opened: Release, entry: ReleaseEntry) -> ProtocolFile | None:
     """An earlier release's protocol, from the archive or a release that was drawn by it; None where no copy is left.
 
     Raises Broken where the archive's was changed.
     """
-    name = f"{entry.protocol_sha256}.json"
-    archive, folder = opened.root / FOLDER / name, opened.release.parent
+    archive, folder = copy_of(opened, entry.protocol_sha256), opened.release.parent
+    name = archive.name
 
     def places() -> Iterator[Path]:
         yield archive

@@ -43,8 +43,8 @@ def check(opened: Release) -> str | Unchecked:
         return Unchecked(NOT_CLAIMED + "no earlier release drew by this key and protocol")
     if not alike:
         others = some([name for name, one in found.items() if one], 3)
-        what = f"of {others}, by this key and protocol, it is not known who was drawn for as now"
-        return Unchecked("; ".join([what] * bool(others) + [gone] * bool(gone)))
+        what = others and f"of {others}, by this key and protocol, it is not known who was drawn for as now"
+        return Unchecked("; ".join(filter(None, (what, gone))))
     missed = sorted({name for found in alike for name, compared in found.items() if not compared})
     but = f", but for {joined(missed)}" if missed else ""
     return f"as {counted(len(alike), 'earlier release')} that can be compared{but}{gone and f'; {gone}'}"
