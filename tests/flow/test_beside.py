@@ -27,6 +27,7 @@ def make(tmp_path: Path) -> Any:
     """A release of some policy, under a lock or not."""
     duckdb.sql(
         f"""COPY (SELECT 's' || (i % 2) AS s, 'x' || ((i % 2 + CASE WHEN i % 10 < 6 THEN 0 ELSE i % 3 END) % 3) AS x,
+            'z' || (i // 7 % 2) AS z
             FROM range(600) t(i)) TO '{tmp_path}/people.parquet' (FORMAT parquet)"""
     )
 
@@ -46,17 +47,27 @@ def audited(one: Forged) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["drift.json", "lock.yaml", "distances.json", "robust.json", "known.json", "proof.bin"]
+    "name", ["drift.json", "lock.yaml", "distances.json", "robust.json", "known.json", "proof.bin", "another.json"]
 )
 def test_a_file_that_no_release_of_its_kind_has_fails(make: Any, name: str) -> None:
     """As the drift of a lock, of a release without one."""
     one = make()
     assert audited(one) == set()
+    assert detail(audit_release(one.folder, one.private), "utility-bound").startswith("I(X;Y) <= ")
     (one.kept / name).write_bytes(b"{}\n")
     listed = json.loads((one.kept / "evidence.json").read_bytes())["files"]["terms.json"]
     edit(one.kept / "evidence.json", lambda old: old["files"].update({name: listed}))
     assert "evidence-files" in audited(one)
-    assert f"whether {name} is listed" in detail(audit_release(one.folder, one.private), "evidence-files")
+    told = detail(audit_release(one.folder, one.private), "evidence-files")
+    assert ("these are not the files" if name == "another.json" else f"whether {name} is listed") in told
+
+
+def test_no_certificate_is_told_of_several_blocks(make: Any) -> None:
+    one = make(public=["x", "z"], mechanism="randomised-response")
+    assert audited(one) == set()
+    nothing = {"about": "public", "boxes": 0, "duals": [0.0, 0.0, 0.0], "peak": 0.0, "proof": None}
+    edit(one.kept / "solution.json", lambda old: old.update(certificate=nothing))
+    assert "a certificate is told of" in detail(_sealed(one), "utility-bound")
 
 
 @pytest.mark.parametrize("locked", [False, True])

@@ -50,6 +50,7 @@ LIES: dict[str, Callable[[Json], object]] = {
     "a secret that is gone": lambda old: old.update(gone_secrets=[["s0"]]),
     "secrets that nobody knows": lambda old: old.update(new_secrets=None),
     "noise": lambda old: old.update(noisy=not old["noisy"]),
+    "keys of rows that have none": lambda old: old.update(new_keys=0, gone_keys=0),
 }
 
 

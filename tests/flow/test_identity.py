@@ -404,36 +404,41 @@ def test_a_night_over_noise_has_a_digest_of_its_rows(night: Folder) -> None:
     assert f"its hash says that all rows are those of {first.name}: x of them are not" in found
 
 
-@pytest.mark.parametrize("kept", ["the one before", "all by now", "counts"])
+@pytest.mark.parametrize("kept", ["the one before", "all by now", "counts", "a lie between"])
 def test_a_hash_of_all_rows_is_held_to_whatever_is_kept_of_nights_that_have_it(night: Folder, kept: str) -> None:
-    """Digests of nights before are lost, or were by the ledger when the release was made."""
-    terms = {"source": {"table": "t.parquet"}, "draws": {"kind": "fresh"}, "accept": "unbounded"}
+    """Digests of nights before are lost, or were by the ledger when the release was made; or the last one lies, too."""
+    source = {"table": "t.parquet", "entity": "id"}
     people = everybody()
-    for rows in (people, people, [(s, str((int(x) + 1) % 3)) for s, x in people]):
+    turned = [(s, str((int(x) + 1) % 3)) for s, x in people]
+    if kept == "all by now":  # as many have each value, and only digests show that they are others
+        turned = sorted(people, key=lambda one: (one[0], one[1] == "0"))
+        assert turned != people
+    terms = TERMS | {"source": source, "draws": {"kind": "fresh"}, "accept": "unbounded"}
+    for rows in (people, turned if kept == "a lie between" else people, turned):
         night.write(rows)
-        funnel.run(write_policy(night.path, **TERMS | terms))
+        funnel.run(write_policy(night.path, **terms))
     assert night.audited() == set()
     private = night.path / "private"
     first, second, third = sorted(private.glob("2*"))
     content, lines = json.loads((first / "people.json").read_text())["content"], lines_of(private)
-    edit(third / "people.json", lambda file: file.update(content=content))
-    whole = {"content": content, "people_sha256": sha((third / "people.json").read_bytes())}
-    lines[2]["entry"]["identity"] |= whole | {"secret": first.name, "numbered": first.name}
-    for one in lines[2]["entry"]["drawn"]:
-        one["since"] = [first.name] * len(one["columns"])
-    rechain(private, lines)
+    for folder, line in zip((second, third), lines[1:], strict=True):
+        edit(folder / "people.json", lambda file: file.update(content=content))
+        whole = {"content": content, "people_sha256": sha((folder / "people.json").read_bytes())}
+        line["entry"]["identity"] |= whole | {"secret": first.name, "numbered": first.name}
+        for one in line["entry"]["drawn"]:
+            one["since"] = [first.name] * len(one["columns"])
     if kept == "all by now":
         lines[2]["entry"]["identity"]["lost"] = [first.name, second.name]
-        rechain(private, lines)
-    else:
+    rechain(private, lines)
+    seal([Forged(night.path / "releases" / one.name, one) for one in (second, third)])
+    if kept in ("the one before", "counts"):
         (second / "people.json").unlink()
     if kept == "counts":
         (first / "people.json").unlink()
     if kept == "the one before":
         (second / "counts.json").unlink()
-    seal([Forged(night.path / "releases" / third.name, third)])
     found = detail(funnel.audit_release(night.path / "releases" / third.name, private), "ledger-identity")
-    said = first if kept == "the one before" else second
+    said = first if kept in ("the one before", "a lie between") else second
     assert f"its hash says that all rows are those of {said.name}" in found
 
 

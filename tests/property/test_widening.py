@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.audit.extras.noise import width
-from funnel.audit.extras.uncertainty import despite_noise
+from funnel.audit.extras.uncertainty import _quantile, despite_noise
 from funnel.draw.histogram import discrete_laplace
 from funnel.format.counts import Private
 from funnel.measure.uncertainty import kept, noise_width, radius, widened, widest
@@ -44,6 +44,12 @@ def test_the_truth_is_inside_as_often_as_the_confidence_says(truth, rows):
             divergence = math.log(float((share[there] ** 2 / chances[there]).sum()))
         inside += divergence <= widened(noisy, wide, rows, confidence)
     assert inside >= confidence * TRIALS
+
+
+@given(st.floats(1e-15, 0.99), st.integers(2, 100), st.integers(10, 10**6))
+def test_writer_and_auditor_find_the_same_radius_of_a_confidence_near_zero_too(confidence, cells, rows):
+    found = math.log1p(_quantile(cells - 1, 1 - confidence, confidence) / rows)
+    assert found == pytest.approx(radius(confidence, 2.0, rows, cells), rel=1e-9, abs=2e-12)
 
 
 @given(st.floats(0.01, 5), st.integers(1, 1_000), st.floats(1e-6, 0.5))

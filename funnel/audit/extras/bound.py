@@ -44,8 +44,8 @@ def check(opened: Release) -> str | Unchecked:
     if opened.private is None:
         return Unchecked(NEEDS_PRIVATE if stated is not None else f"{NOT_CLAIMED}no upper bound is stated")
     certificate = opened.solution.certificate
-    if certificate is not None and (several or opened.manifest.locked is not None):
-        raise Broken(NAME, "a certificate is told of", "one block that was solved for this release", "another protocol")
+    if certificate is not None and several:
+        raise Broken(NAME, "a certificate is told of", "one block", len(opened.protocol.blocks))
     if stated is not None and opened.manifest.locked is not None:
         raise Broken("release.json", "a bound is stated of a protocol that a lock fixed", "none", stated)
     if stated is None and certificate is None:
